@@ -1,0 +1,252 @@
+"""pcapng (draft-ietf-opsawg-pcapng): sections of typed blocks."""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from kdissect.capture.packets import INT32_MAX, MAX_PACKET, Columns, Interface, Parsed, join
+from kdissect.capture.times import Resolution
+from kdissect.columns import gather
+from kdissect.model import UNSTAMPED, Bytes, Int64s
+
+MAGIC = b"\x0a\x0d\x0d\x0a"
+_SECTION, _INTERFACE, _PACKET, _SIMPLE, _STATISTICS, _ENHANCED, _SECRETS = 0x0A0D0D0A, 1, 2, 3, 5, 6, 10
+_PACKETS = {_PACKET, _SIMPLE, _ENHANCED}
+# Blocks that take a packet number in Wireshark although they hold no packet: journal entries, custom blocks, sysdig events.
+_NUMBERED = {9, 0xBAD, 0x40000BAD, 0x204, 0x208, 0x213, 0x216, 0x217, 0x221, 0x222, 0x223}
+_BYTE_ORDER = 0x1A2B3C4D
+_MAX_BLOCK = MAX_PACKET + (1 << 20)
+_MAX_INTERFACES = 1 << 20
+
+_OPT_IF_NAME, _OPT_IF_TSRESOL, _OPT_IF_TSOFFSET = 2, 9, 14
+_OPT_ISB_IFDROP, _OPT_ISB_OSDROP = 5, 7
+
+
+class PcapngParser:
+    """Parses a pcapng file block by block; see :class:`~kdissect.capture.packets.Parser`."""
+
+    format = "pcapng"
+
+    def __init__(self, warn: Callable[[str], None]) -> None:
+        self.warn = warn
+        self.interfaces: list[Interface] = []
+        """Of all sections so far, in order of appearance."""
+        self.secrets: list[tuple[int, bytes]] = []
+        """Decryption secrets: (type, data), for instance type 0x544c534b for a TLS key log."""
+        self.number = 0
+        self._order = "<"
+        self._first = 0  # index in `interfaces` of the section's first
+        self._times: list[Resolution] = []  # of the section's interfaces
+        self._drops: dict[int, int] = {}  # index in `interfaces` -> packets lost
+
+    @property
+    def dropped(self) -> int | None:
+        return sum(self._drops.values()) if self._drops else None
+
+    def parse(self, data: Bytes, lo: int, hi: int, offset: int) -> Parsed:
+        parts: list[Columns] = []
+        at = lo
+        problem = None
+        while True:
+            records, at, other = self._walk(data, at, hi)
+            if records:
+                parts += self._packets(data, np.array(records, np.int64), offset)
+            if other is None:
+                break
+            kind, size = other
+            if kind == _SECTION:
+                order = self._section_order(data, at, hi)
+                if order is None and hi - at >= 12:
+                    problem = f"the section header at byte {offset + at} is corrupt"
+                    break
+                if order is None:
+                    break
+                size = struct.unpack_from(order + "4xI", data.data, at)[0]
+            else:
+                order = self._order
+            if size < 12 or size % 4:
+                problem = f"the block at byte {offset + at}, after packet {self.number}, claims {size} bytes and is corrupt"
+                break
+            if size > _MAX_BLOCK:
+                if kind in _PACKETS or kind == _SECTION:
+                    problem = f"packet {self.number + 1} at byte {offset + at} claims {size} bytes and is corrupt"
+                    break
+                self.warn(f"the block at byte {offset + at} has {size} bytes and is passed over")
+            elif at + size > hi:
+                break
+            elif kind == _SECTION:
+                self._order, self._first, self._times = order, len(self.interfaces), []
+            elif not self._other_block(kind, data[at + 8 : at + size - 4].tobytes()):
+                self.warn(f"the block at byte {offset + at}, after packet {self.number}, is corrupt and passed over")
+                self.number += kind in _PACKETS
+            at += size
+            if at >= hi:
+                break
+        return Parsed(join(parts), at, problem)
+
+    def _walk(self, data: Bytes, lo: int, hi: int) -> tuple[list[int], int, tuple[int, int] | None]:
+        """Packet blocks up to the first block that is something else, or not whole.
+
+        Returns where they begin, where that other block begins, and its type and size, ``None`` when even they are
+        not there yet.
+        """
+        head_at: Callable[[Any, int], tuple[int, int]] = struct.Struct(self._order + "II").unpack_from
+        view = data.data
+        last = hi - 12
+        starts: list[int] = []
+        add = starts.append
+        at = lo
+        while at <= last:
+            kind, size = head_at(view, at)
+            if kind == _ENHANCED:
+                if size < 32 or size & 3 or size > _MAX_BLOCK:
+                    return starts, at, (kind, size)
+            elif not (kind in _PACKETS or kind in _NUMBERED) or size < 16 or size & 3 or size > _MAX_BLOCK:
+                return starts, at, (kind, size)
+            add(at)
+            at += size
+        if at > hi:
+            at = starts.pop()
+        return starts, at, None
+
+    def _section_order(self, data: Bytes, at: int, hi: int) -> str | None:
+        """Byte order of the section that begins at ``at``, ``None`` when it shows none."""
+        if hi - at < 12:
+            return None
+        for order in "<>":
+            if struct.unpack_from(order + "I", data.data, at + 8)[0] == _BYTE_ORDER:
+                return order
+        return None
+
+    def _packets(self, data: Bytes, at: Int64s, offset: int) -> Iterator[Columns]:
+        """The packets in the blocks at ``at``, all of the current section."""
+        number = np.arange(self.number + 1, self.number + len(at) + 1)
+        self.number += len(at)
+        # Simple packet blocks may be shorter than the header of the others: the slack behind the data covers the gather.
+        head = gather(data, at, 28).view(self._order + "u4")
+        kind = head[:, 0]
+        if len(at) and (kind == _ENHANCED).all():
+            yield self._stamped(number, at, head, head[:, 2], offset)
+            return
+        # Runs of one type, so that packets keep their order.
+        edges = [0, *(np.flatnonzero(np.diff(kind)) + 1).tolist(), len(at)]
+        for a, b in itertools.pairwise(edges):
+            rows = head[a:b]
+            match int(kind[a]):
+                case 6:
+                    yield self._stamped(number[a:b], at[a:b], rows, rows[:, 2], offset)
+                case 2:
+                    short = np.ascontiguousarray(rows).view(self._order + "u2")
+                    yield self._stamped(number[a:b], at[a:b], rows, short[:, 4], offset)
+                case 3:
+                    yield self._simple(number[a:b], at[a:b], rows, offset)
+
+    def _stamped(self, number: Int64s, at: Int64s, head: Any, interface: Any, offset: int) -> Columns:
+        """Enhanced packet blocks, and the obsolete packet blocks that differ in the interface field only."""
+        size, captured, length = (head[:, i].astype(np.int64) for i in (1, 5, 6))
+        which = interface.astype(np.int64)
+        sound = (size >= 32) & (captured <= size - 32) & (which < len(self._times))
+        if not sound.all():
+            bad = np.flatnonzero(~sound)
+            first = bad[0]
+            more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
+            self.warn(f"packet {number[first]} at byte {offset + at[first]}{more}: corrupt block, passed over")
+            number, at, head, captured, length, which = (x[sound] for x in (number, at, head, captured, length, which))
+        units = (head[:, 3].astype(np.uint64) << np.uint64(32)) | head[:, 4]
+        time_ns = np.zeros(len(at), np.int64)
+        link = np.zeros(len(at), np.int32)
+        used = [int(which[0])] if len(which) and (which == which[0]).all() else np.unique(which).tolist()
+        for i in used:
+            mine: Any = slice(None) if len(used) == 1 else which == i
+            time_ns[mine] = self._times[i].nanoseconds(units[mine])
+            link[mine] = self.interfaces[self._first + i].link
+        return Columns(
+            number=number,
+            time_ns=time_ns,
+            start=at + 28,
+            captured=captured.astype(np.int32),
+            length=np.clip(length, captured, INT32_MAX).astype(np.int32),
+            link=link,
+        )
+
+    def _simple(self, number: Int64s, at: Int64s, head: Any, offset: int) -> Columns:
+        """Simple packet blocks: no time, the section's first interface, cut by its snap length."""
+        if not self._times:
+            self.warn(f"packet {number[0]} at byte {offset + at[0]}: no interface is declared for it, passed over")
+            number, at, head = number[:0], at[:0], head[:0]
+            link = snaplen = 0
+        else:
+            first = self.interfaces[self._first]
+            link, snaplen = first.link, first.snaplen
+        size, length = head[:, 1].astype(np.int64), head[:, 2].astype(np.int64)
+        captured = np.minimum(size - 16, length)
+        if snaplen:
+            captured = np.minimum(captured, snaplen)
+        return Columns(
+            number=number,
+            time_ns=np.full(len(at), UNSTAMPED, np.int64),
+            start=at + 12,
+            captured=captured.astype(np.int32),
+            length=np.clip(length, captured, INT32_MAX).astype(np.int32),
+            link=np.full(len(at), link, np.int32),
+        )
+
+    def _other_block(self, kind: int, body: bytes) -> bool:
+        """Takes in a block that holds no packet; ``False`` when it cannot be read."""
+        if kind == _INTERFACE:
+            return self._interface(body)
+        if kind == _STATISTICS:
+            return self._statistics(body)
+        if kind == _SECRETS:
+            if len(body) < 8:
+                return False
+            secret, size = struct.unpack_from(self._order + "II", body)
+            if size > len(body) - 8:
+                return False
+            self.secrets.append((secret, body[8 : 8 + size]))
+        # Name resolution and types unknown to us say nothing that is needed.
+        return kind not in _PACKETS
+
+    def _interface(self, body: bytes) -> bool:
+        if len(body) < 8 or len(self.interfaces) >= _MAX_INTERFACES:
+            return False
+        link, _, snaplen = struct.unpack_from(self._order + "HHI", body)
+        resolution, zero, name = 6, 0, None
+        for code, value in self._options(body, 8):
+            if code == _OPT_IF_TSRESOL and len(value) >= 1:
+                resolution = value[0]
+            elif code == _OPT_IF_TSOFFSET and len(value) >= 8:
+                (zero,) = struct.unpack_from(self._order + "q", value)
+            elif code == _OPT_IF_NAME:
+                name = value.rstrip(b"\0").decode("utf-8", "replace")
+        times = Resolution.from_option(resolution, zero)
+        self._times.append(times)
+        self.interfaces.append(Interface(link, snaplen, times.digits, name))
+        return True
+
+    def _statistics(self, body: bytes) -> bool:
+        if len(body) < 12:
+            return False
+        (interface,) = struct.unpack_from(self._order + "I", body)
+        lost = [
+            struct.unpack_from(self._order + "Q", value)[0]
+            for code, value in self._options(body, 12)
+            if code in (_OPT_ISB_IFDROP, _OPT_ISB_OSDROP) and len(value) >= 8
+        ]
+        if lost and interface < len(self._times):
+            self._drops[self._first + interface] = sum(lost)  # a later block repeats the count since the start
+        return True
+
+    def _options(self, body: bytes, at: int) -> Iterator[tuple[int, bytes]]:
+        """The (code, value) pairs from ``at`` on, up to the end mark or the first that does not fit."""
+        while at + 4 <= len(body):
+            code, size = struct.unpack_from(self._order + "HH", body, at)
+            if code == 0 or at + 4 + size > len(body):
+                return
+            yield code, body[at + 4 : at + 4 + size]
+            at += 4 + (size + 3 & ~3)

@@ -1,0 +1,80 @@
+"""Where a capture's bytes come from."""
+
+from __future__ import annotations
+
+import os
+import select
+import stat
+import sys
+import time
+from typing import IO, Protocol
+
+LINGER_SECONDS = 0.02
+"""How long a pipe is listened to for more bytes before what came is dissected."""
+
+
+class Source(Protocol):
+    """A stream of bytes read once from the front."""
+
+    def read_into(self, target: memoryview) -> int:
+        """Fills ``target`` from the front and returns how many bytes came.
+
+        Fewer than fit only when no more come soon; 0 only at the end.  Raises OSError, and
+        :class:`~kdissect.capture.compressed.DecompressionError` where bytes are compressed and corrupt.
+        """
+
+    def close(self) -> None: ...
+
+
+class FileSource:
+    """A regular file, or a pipe, terminal or other stream that gives bytes as they come."""
+
+    def __init__(self, raw: IO[bytes], *, owned: bool = True) -> None:
+        self._raw = raw
+        self._owned = owned
+        self.live = not stat.S_ISREG(os.fstat(raw.fileno()).st_mode)
+        """Bytes may come slowly and only once."""
+
+    def read_into(self, target: memoryview) -> int:
+        count = self._read(target)
+        if not count:
+            return 0
+        deadline = time.monotonic() + LINGER_SECONDS
+        while count < len(target) and (not self.live or self._ready(deadline)):
+            more = self._read(target[count:])
+            if not more:
+                break
+            count += more
+        return count
+
+    def _read(self, target: memoryview) -> int:
+        return os.readv(self._raw.fileno(), [target])
+
+    def _ready(self, deadline: float) -> bool:
+        wait = deadline - time.monotonic()
+        return wait > 0 and bool(select.select([self._raw.fileno()], [], [], wait)[0])
+
+    def close(self) -> None:
+        if self._owned:
+            self._raw.close()
+
+
+def open_source(name: str) -> FileSource:
+    """The bytes of the file ``name``, of standard input for ``-``.  Raises OSError."""
+    if name == "-":
+        return FileSource(sys.stdin.buffer, owned=False)
+    if os.path.isdir(name):
+        raise IsADirectoryError("is a directory; give the capture files in it")
+    return FileSource(open(name, "rb", buffering=0))
+
+
+def reason(error: OSError) -> str:
+    """The error as half a sentence that goes behind a file's name."""
+    match error:
+        case IsADirectoryError():
+            return "is a directory; give the capture files in it"
+        case FileNotFoundError():
+            return "no such file"
+        case PermissionError():
+            return "permission denied"
+    return f"cannot be read: {error.strerror or error}"
