@@ -1,0 +1,1 @@
+"""Records real Kafka traffic on the loopback interface into small pcapng files."""
