@@ -129,6 +129,8 @@ def _unsnap(data: memoryview, limit: int) -> bytes:
 def _snappy_blocks(data: memoryview) -> Iterator[memoryview]:
     """The raw snappy blocks; in xerial's framing a new header may stand between blocks, where streams were concatenated."""
     if bytes(data[:8]) != XERIAL_MAGIC:
+        if not data:
+            raise Undecompressable("snappy: not even a size")
         yield data
         return
     at, end = 0, len(data)

@@ -140,7 +140,7 @@ def _record(record: Record, offset_delta: int, base_timestamp: int) -> bytes:
     assert isinstance(headers, Sequence)
     parts = [
         b"\x00",
-        write_varint(_timestamp(record) - base_timestamp),
+        write_varint(_wrapped(_timestamp(record) - base_timestamp)),
         write_varint(offset_delta),
         *_sized(_bytes(record.get("key"))),
         *_sized(_bytes(record.get("value"))),
@@ -152,6 +152,11 @@ def _record(record: Record, offset_delta: int, base_timestamp: int) -> bytes:
         parts += _sized(_bytes(header["value"]))
     body = b"".join(parts)
     return write_varint(len(body)) + body
+
+
+def _wrapped(number: int) -> int:
+    """The difference of two int64 as Java has it: wrapped around where it needs a 65th bit."""
+    return (number + 2**63) % 2**64 - 2**63
 
 
 def _sized(value: bytes | None) -> tuple[bytes, bytes]:
