@@ -1,0 +1,50 @@
+"""Commands and options with help in sections and with examples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+Examples = Sequence[tuple[str, str]]
+"""``(what it does, command line)`` pairs."""
+
+
+class Option(click.Option):
+    """An option that belongs to a section of the help."""
+
+    def __init__(self, *arguments: Any, section: str = "Other options", **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.section = section
+
+
+class Command(click.Command):
+    """A command whose help has sections of options, in order of appearance, and ends in examples."""
+
+    def __init__(self, *arguments: Any, examples: Examples = (), **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.examples = examples
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                sections.setdefault(getattr(parameter, "section", "Other options"), []).append(record)
+        for title, rows in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(rows, col_max=32)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        write_examples(formatter, self.examples)
+
+
+def write_examples(formatter: click.HelpFormatter, examples: Examples) -> None:
+    """The ``Examples`` section: a sentence, and under it the line to type."""
+    if not examples:
+        return
+    with formatter.section("Examples"):
+        for what, line in examples:
+            formatter.write(f"{'':>{formatter.current_indent}}{what}\n")
+            formatter.write(f"{'':>{formatter.current_indent}}  {click.style(line, bold=True)}\n")

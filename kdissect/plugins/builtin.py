@@ -1,0 +1,67 @@
+"""kdissect's own formats, views, decoders and rules, offered through the hooks that everybody uses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kdissect.plugins.hooks import Listing, RecordPart, Rule, ValueDecoder, hookimpl
+
+if TYPE_CHECKING:
+    from kdissect.report.view import Format
+
+
+@hookimpl
+def kdissect_formats() -> Sequence[Format]:
+    from kdissect.report.formats.comma_separated import CommaSeparated
+    from kdissect.report.formats.json_lines import JsonArray, JsonLines
+    from kdissect.report.formats.table import PlainText, Table
+    from kdissect.report.view import Format
+
+    return [
+        Format("table", "aligned columns that fit the terminal", Table, machine=False),
+        Format("text", "the same columns uncut, for pipes", PlainText, machine=False),
+        Format("ndjson", "one JSON object a line, streaming", JsonLines),
+        Format("json", "one JSON array", JsonArray),
+        Format("csv", "flat fields under a header line", CommaSeparated, machine=False),
+    ]
+
+
+@hookimpl
+def kdissect_listings() -> Sequence[Listing]:
+    from kdissect.report.exchanges import EXCHANGES
+
+    return [Listing(EXCHANGES, "one row a request with its response", lambda batch: batch)]
+
+
+@hookimpl
+def kdissect_value_decoders() -> Sequence[ValueDecoder]:
+    return [
+        ValueDecoder("utf8", "UTF-8 text", _utf8),
+        ValueDecoder("json", "JSON", _json),
+        ValueDecoder("hex", "hexadecimal digits", lambda part: part.data.hex()),
+    ]
+
+
+@hookimpl
+def kdissect_rules() -> Sequence[Rule]:
+    from kdissect.triage.removed_version import REMOVED_VERSION
+
+    return [REMOVED_VERSION]
+
+
+def _utf8(part: RecordPart) -> object:
+    try:
+        return part.data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _json(part: RecordPart) -> object:
+    import orjson
+
+    try:
+        value: object = orjson.loads(part.data)
+    except orjson.JSONDecodeError:
+        return None
+    return value

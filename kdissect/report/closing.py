@@ -1,0 +1,71 @@
+"""The lines that close a listing: what was seen, and where every byte went."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kdissect.report.human import count, duration_ms, size
+
+if TYPE_CHECKING:
+    from kdissect.dissect import Dissection
+    from kdissect.exchange import Exchange, Ledger
+
+LEDGER_PARTS = ("decoded", "partial", "opaque", "skipped", "duplicate")
+
+
+class Summary:
+    """Counts exchanges as they are listed."""
+
+    def __init__(self) -> None:
+        self.exchanges = self.errors = self.findings = 0
+        self.outcomes: Counter[str] = Counter()
+
+    def add(self, batch: Sequence[Exchange]) -> None:
+        """Counts a batch."""
+        self.exchanges += len(batch)
+        for exchange in batch:
+            self.outcomes[exchange.outcome] += 1
+            self.errors += bool(exchange.error_codes)
+            self.findings += bool(exchange.findings)
+
+    def lines(self, dissection: Dissection, stopped: bool = False) -> list[str]:
+        """One or two lines; ``stopped``: the rest of the capture was not looked at."""
+        capture, connections = dissection.capture, dissection.connections
+        if stopped:
+            return [f"{count(self.exchanges, 'exchange')}, then stopped as asked; the rest of the capture was not read"]
+        kafka = sum(connection.protocol == "kafka" for connection in connections)
+        if not kafka:
+            return [_nothing_found(dissection)]
+        words = [f"{count(self.exchanges, 'exchange')} on {count(kafka, 'Kafka connection')}"]
+        if capture.first_time_ns is not None and capture.last_time_ns is not None:
+            words[0] += f" in {duration_ms((capture.last_time_ns - capture.first_time_ns) / 1e6)}"
+        for number, text in (
+            (self.errors, "with errors"),
+            (self.outcomes["unanswered"], "unanswered"),
+            (self.outcomes["request_missing"], "without request"),
+            (self.findings, "with findings"),
+        ):
+            if number:
+                words.append(f"{number:,} {text}")
+        return [", ".join(words), ledger_line(dissection.ledger)]
+
+
+def ledger_line(ledger: Ledger) -> str:
+    """The ledger in words: ``12.3 kB captured: all decoded`` or its parts, and what is missing."""
+    parts = [(getattr(ledger, part), part) for part in LEDGER_PARTS]
+    if ledger.decoded == ledger.captured:
+        text = f"{size(ledger.captured)} captured, every byte decoded"
+    else:
+        text = f"{size(ledger.captured)} captured: " + ", ".join(f"{size(number)} {part}" for number, part in parts if number)
+    return text + (f"; {size(ledger.missing)} missing from the capture" if ledger.missing else "")
+
+
+def _nothing_found(dissection: Dissection) -> str:
+    capture = dissection.capture
+    protocols = Counter(connection.protocol for connection in dissection.connections)
+    known = {"tls": "TLS", "http": "HTTP", "unknown": "of another protocol"}
+    kinds = ", ".join(f"{number:,} {known.get(protocol, protocol)}" for protocol, number in protocols.most_common())
+    inside = f"{count(capture.packets, 'packet')}, {count(len(dissection.connections), 'TCP connection')}"
+    return f"no Kafka in this capture ({inside}{': ' + kinds if kinds else ''})"

@@ -1,0 +1,139 @@
+"""``table``: rows for a terminal, streaming; and ``text``: the same for a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic
+
+from kdissect.report.layout import GAP, cells, cut, fit, pad
+from kdissect.report.sink import Output, Sink
+from kdissect.report.style import RESET, STYLES, sgr
+from kdissect.report.view import Cell, Column, Row, View
+
+SAMPLE = 200
+"""Rows that are looked at before the widths are fixed; a live source is not waited for."""
+
+
+class Table(Generic[Row]):
+    """Fits the columns to the terminal after a first look at the rows, then prints rows as they come.
+
+    A value wider than its column is cut; in a column that must not be cut it
+    takes room from the columns after it, in its row alone.
+    """
+
+    def __init__(self, view: View[Row], sink: Sink) -> None:
+        self._view, self._sink, self._output = view, sink, Output(sink)
+        self._waiting: list[list[Cell]] = []
+        self._moments: list[int | None] = []
+        self._widths: dict[int, int] | None = None
+        self._day = ""
+        self._codes = {name: sgr(name) for name in ("", *STYLES)} if sink.color else {}
+
+    def write(self, rows: Sequence[Row]) -> None:
+        view, clock = self._view, self._sink.clock
+        for row in rows:
+            line = [column.cell(row, clock) for column in view.columns]
+            moment = view.moment(row) if view.moment else None
+            if self._widths is None:
+                self._waiting.append(line)
+                self._moments.append(moment)
+                if len(self._waiting) >= SAMPLE:
+                    self._begin()
+            else:
+                self._line(line, moment)
+        if self._waiting and self._sink.eager:
+            self._begin()
+        self._output.settle()
+
+    def finish(self) -> None:
+        if self._waiting:
+            self._begin()
+        self._output.flush()
+
+    def _begin(self) -> None:
+        columns = self._view.columns
+        natural = [max(cells(line[at].text) for line in self._waiting) for at in range(len(columns))]
+        self._widths = fit(columns, natural, self._sink.width)
+        self._emit([Cell(column.title, "heading") for column in columns])
+        for line, moment in zip(self._waiting, self._moments, strict=True):
+            self._line(line, moment)
+        self._waiting.clear()
+        self._moments.clear()
+
+    def _line(self, line: list[Cell], moment: int | None) -> None:
+        if moment is not None:
+            clock = self._sink.clock
+            day = clock.day(moment)
+            if day != self._day:
+                self._day = day
+                title = f"── {day} {clock.zone(moment)} "
+                self._text(self._styled(title + "─" * (self._sink.width - len(title)), "quiet") + "\n")
+        self._emit(line)
+
+    def _emit(self, line: list[Cell]) -> None:
+        assert self._widths is not None
+        columns, parts, debt = self._view.columns, [], 0
+        shown = list(self._widths.items())
+        for place, (at, width) in enumerate(shown):
+            column, (text, style) = columns[at], line[at]
+            if column.minimum is None:
+                over = max(0, cells(text) - width)
+                width, debt = width + over, debt + over
+            elif debt:
+                paid = min(debt, width - 1)
+                width, debt = width - paid, debt - paid
+            text = cut(text, width) if column.minimum is not None else text
+            last = place == len(shown) - 1
+            blanks = 0 if last and not column.right else width - cells(text)
+            styled = self._styled(text, style)
+            parts.append(" " * blanks + styled if column.right else styled + " " * blanks)
+        self._text((" " * GAP).join(parts).rstrip(" ") + "\n")
+
+    def _styled(self, text: str, style: str) -> str:
+        code = self._codes.get(style)
+        return f"{code}{text}{RESET}" if code and text else text
+
+    def _text(self, text: str) -> None:
+        self._output.write(text.encode(errors="backslashreplace"))
+
+
+class PlainText(Generic[Row]):
+    """One header line, then one line a row: nothing cut, nothing coloured, columns aligned as far as the first rows tell."""
+
+    def __init__(self, view: View[Row], sink: Sink) -> None:
+        self._view, self._sink, self._output = view, sink, Output(sink)
+        self._columns: list[Column[Row]] = [column for column in view.columns if column.instead_of is None]
+        self._waiting: list[list[str]] = []
+        self._widths: list[int] | None = None
+
+    def write(self, rows: Sequence[Row]) -> None:
+        clock = self._sink.clock
+        for row in rows:
+            line = [column.plain(row, clock) if column.plain else column.cell(row, clock).text for column in self._columns]
+            if self._widths is None:
+                self._waiting.append(line)
+                if len(self._waiting) >= SAMPLE:
+                    self._begin()
+            else:
+                self._emit(line)
+        if self._waiting and self._sink.eager:
+            self._begin()
+        self._output.settle()
+
+    def finish(self) -> None:
+        if self._waiting:
+            self._begin()
+        self._output.flush()
+
+    def _begin(self) -> None:
+        titles = [column.title for column in self._columns]
+        self._widths = [max(cells(line[at]) for line in [titles, *self._waiting]) for at in range(len(titles))]
+        self._emit(titles)
+        for line in self._waiting:
+            self._emit(line)
+        self._waiting.clear()
+
+    def _emit(self, line: list[str]) -> None:
+        assert self._widths is not None
+        aligned = (pad(t, max(w, cells(t)), c.right) for t, w, c in zip(line, self._widths, self._columns, strict=True))
+        self._output.write(((" " * GAP).join(aligned).rstrip(" ") + "\n").encode(errors="backslashreplace"))
