@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 
 import numpy as np
 
 from kdissect.capture import pcap, pcapng
+from kdissect.capture.compressed import decompressed
+from kdissect.capture.convert import converted
 from kdissect.capture.packets import CaptureFile, Columns, Parser
-from kdissect.capture.sources import Source
+from kdissect.capture.sources import Prefixed, Source, fault, open_source, read_head
 from kdissect.columns import SLACK
 from kdissect.model import UNSTAMPED, Bytes, PacketBatch
 
 _LEAST_ROOM = 64
+_HEAD = 4
 
 
 class NotACapture(Exception):
@@ -20,21 +23,51 @@ class NotACapture(Exception):
 
 
 def read_packets(
-    source: Source,
     info: CaptureFile,
     index: int,
     chunk_bytes: int,
     warn: Callable[[str], None],
     secrets: list[tuple[int, bytes]],
-) -> Iterator[PacketBatch]:
-    """The packets of the capture in ``source``, in file order.
+) -> Generator[PacketBatch]:
+    """The packets of the capture named ``info.name``, in file order.
 
-    ``info`` is filled along the way, ``index`` goes into the batches' ``file`` column.  Every batch has a buffer of
-    its own with :data:`SLACK` zero bytes behind the packets.
+    ``info`` is filled along the way, ``index`` goes into the batches' ``file`` column, ``secrets`` takes decryption
+    secrets.  Every batch has a buffer of its own with :data:`SLACK` zero bytes behind the packets.
 
-    Raises NotACapture, before the first batch, when it is none.
+    Raises, before the first batch, OSError when the file cannot be opened or read, and NotACapture.
     """
-    parser: Parser | None = None
+    raw = open_source(info.name)
+    source: Source = raw
+    try:
+        source, info.compression = decompressed(raw)
+        head = read_head(source, _HEAD)
+        parser = _parser(head, info, warn)
+        if parser is not None:
+            source = Prefixed(head, source)
+        else:
+            conversion = None if raw.live else converted(info.name)
+            if conversion is None:
+                raise NotACapture(_not_a_capture(head, info.compression))
+            source.close()
+            source = conversion
+            parser = pcapng.PcapngParser(_naming(info, warn))
+            warn(f"{info.name}: not pcap or pcapng; converted by editcap")
+        info.format = parser.format
+        info.interfaces = parser.interfaces
+        yield from _chunks(source, parser, info, index, chunk_bytes, warn, secrets)
+    finally:
+        source.close()
+
+
+def _chunks(
+    source: Source,
+    parser: Parser,
+    info: CaptureFile,
+    index: int,
+    chunk_bytes: int,
+    warn: Callable[[str], None],
+    secrets: list[tuple[int, bytes]],
+) -> Generator[PacketBatch]:
     data: Bytes = np.zeros(0, np.uint8)
     lo = hi = offset = 0
     skip = 0
@@ -48,10 +81,8 @@ def read_packets(
         try:
             count = source.read_into(data.data[hi:room])
         except OSError as error:
-            if parser is None:
-                raise
             info.truncated = True
-            warn(f"{info.name}: cannot be read further after packet {parser.number}: {error.strerror or error}")
+            warn(f"{info.name}: cannot be read further after packet {parser.number}: {fault(error)}")
             return
         final = count == 0
         hi += count
@@ -61,10 +92,6 @@ def read_packets(
             lo, skip = passed, skip - passed
             if skip and not final:
                 continue
-        if parser is None:
-            if hi < 4 and not final:
-                continue
-            parser = _parser(data[:hi].tobytes()[:4], info, warn)
         parsed = parser.parse(data, lo, hi, offset)
         if isinstance(parser, pcapng.PcapngParser) and parser.secrets:
             secrets += parser.secrets
@@ -85,24 +112,24 @@ def read_packets(
             return
 
 
-def _parser(head: bytes, info: CaptureFile, warn: Callable[[str], None]) -> Parser:
-    """The parser for a capture that begins with ``head``."""
-    if not head:
-        raise NotACapture("is empty")
-
-    def name_and_warn(text: str) -> None:
-        warn(f"{info.name}: {text}")
-
-    parser: Parser
+def _parser(head: bytes, info: CaptureFile, warn: Callable[[str], None]) -> Parser | None:
+    """The parser for a capture that begins with ``head``, ``None`` when there is none for it."""
     if pcap.byte_order(head):
-        parser = pcap.PcapParser(name_and_warn)
-    elif head == pcapng.MAGIC:
-        parser = pcapng.PcapngParser(name_and_warn)
-    else:
-        raise NotACapture(f"not a capture (pcap or pcapng expected; the file begins with {head.hex()})")
-    info.format = parser.format
-    info.interfaces = parser.interfaces
-    return parser
+        return pcap.PcapParser(_naming(info, warn))
+    if head == pcapng.MAGIC:
+        return pcapng.PcapngParser(_naming(info, warn))
+    return None
+
+
+def _naming(info: CaptureFile, warn: Callable[[str], None]) -> Callable[[str], None]:
+    return lambda text: warn(f"{info.name}: {text}")
+
+
+def _not_a_capture(head: bytes, compression: str | None) -> str:
+    inside = f"{compression}-compressed, but inside " if compression else ""
+    if not head:
+        return f"is {inside}empty"
+    return f"{inside}not a capture (pcap or pcapng expected; the file begins with {head.hex()})"
 
 
 def _batch(packets: Columns, info: CaptureFile, index: int, data: Bytes) -> PacketBatch:

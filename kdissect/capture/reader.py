@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from functools import partial
 
 from kdissect.capture.files import NotACapture, read_packets
+from kdissect.capture.merge import Input, merge
 from kdissect.capture.packets import CaptureFile
-from kdissect.capture.sources import open_source, reason
-from kdissect.model import PacketBatch
+from kdissect.capture.sources import reason
+from kdissect.model import UNSTAMPED, PacketBatch
+
+_LEAST_CHUNK = 1 << 20
+_PEEK_BYTES = 1 << 16
 
 
 class CaptureReader:
@@ -26,28 +33,39 @@ class CaptureReader:
         self._warn = on_warning
 
     def __iter__(self) -> Iterator[PacketBatch]:
-        for index in range(len(self.files)):
-            yield from self._read(index)
+        indexes = range(len(self.files))
+        if len(self.files) == 1:
+            return self._read(0, self._chunk_bytes)
+        # Captures that overlap in time each hold a chunk.
+        chunk = min(self._chunk_bytes, max(_LEAST_CHUNK, self._chunk_bytes // max(1, min(16, len(self.files)))))
+        return merge([Input(i, self._first_time_ns(i), partial(self._read, i, chunk)) for i in indexes])
 
-    def _read(self, index: int) -> Iterator[PacketBatch]:
+    def _read(self, index: int, chunk_bytes: int) -> Iterator[PacketBatch]:
         info = self.files[index]
         try:
-            source = open_source(info.name)
-        except OSError as error:
-            info.error = f"{info.name}: {reason(error)}"
-            return
-        try:
-            yield from read_packets(source, info, index, self._chunk_bytes, self._warn, self.secrets)
+            yield from read_packets(info, index, chunk_bytes, self._warn, self.secrets)
         except NotACapture as error:
             info.error = f"{info.name}: {error}"
         except OSError as error:
             info.error = f"{info.name}: {reason(error)}"
-        finally:
-            source.close()
+
+    def _first_time_ns(self, index: int) -> int:
+        """Time of the capture's first packet, so that it need not be open before its turn comes."""
+        name = self.files[index].name
+        if name == "-" or not os.path.isfile(name):
+            return UNSTAMPED  # can be read only once, or not at all
+        packets = read_packets(CaptureFile(name), index, _PEEK_BYTES, lambda _: None, [])
+        with closing(packets):
+            try:
+                return next((int(batch.time_ns[0]) for batch in packets), UNSTAMPED)
+            except (NotACapture, OSError):
+                return UNSTAMPED
 
 
-def open_captures(
-    paths: Sequence[str], *, chunk_bytes: int = 16 << 20, on_warning: Callable[[str], None]
-) -> CaptureReader:
-    """A reader of the captures at ``paths`` (``-`` is standard input); nothing is opened before iteration."""
+def open_captures(paths: Sequence[str], *, chunk_bytes: int = 16 << 20, on_warning: Callable[[str], None]) -> CaptureReader:
+    """A reader of the captures at ``paths`` (``-`` is standard input); nothing is opened before iteration.
+
+    Several captures are read as one in the order of time.  ``chunk_bytes`` is how much of a capture is looked at
+    at once; it changes nothing but memory and speed.
+    """
     return CaptureReader(paths, chunk_bytes=chunk_bytes, on_warning=on_warning)

@@ -16,11 +16,14 @@ LINGER_SECONDS = 0.02
 class Source(Protocol):
     """A stream of bytes read once from the front."""
 
+    live: bool
+    """Bytes may come slowly, and only once."""
+
     def read_into(self, target: memoryview) -> int:
         """Fills ``target`` from the front and returns how many bytes came.
 
-        Fewer than fit only when no more come soon; 0 only at the end.  Raises OSError, and
-        :class:`~kdissect.capture.compressed.DecompressionError` where bytes are compressed and corrupt.
+        Fewer than fit only at the end or when no more come soon; 0 only at the end.  Raises OSError, also where
+        compressed bytes are corrupt.
         """
 
     def close(self) -> None: ...
@@ -33,7 +36,6 @@ class FileSource:
         self._raw = raw
         self._owned = owned
         self.live = not stat.S_ISREG(os.fstat(raw.fileno()).st_mode)
-        """Bytes may come slowly and only once."""
 
     def read_into(self, target: memoryview) -> int:
         count = self._read(target)
@@ -59,6 +61,37 @@ class FileSource:
             self._raw.close()
 
 
+class Prefixed:
+    """A source whose first bytes were read already, to look at them."""
+
+    def __init__(self, head: bytes, source: Source) -> None:
+        self._head = head
+        self._source = source
+        self.live = source.live
+
+    def read_into(self, target: memoryview) -> int:
+        if not self._head:
+            return self._source.read_into(target)
+        count = min(len(self._head), len(target))
+        target[:count] = self._head[:count]
+        self._head = self._head[count:]
+        if count < len(target) and not self.live:
+            count += self._source.read_into(target[count:])
+        return count
+
+    def close(self) -> None:
+        self._source.close()
+
+
+def read_head(source: Source, size: int) -> bytes:
+    """The first ``size`` bytes of ``source``, fewer when it ends before."""
+    head = bytearray(size)
+    count = 0
+    while count < size and (more := source.read_into(memoryview(head)[count:])):
+        count += more
+    return bytes(head[:count])
+
+
 def open_source(name: str) -> FileSource:
     """The bytes of the file ``name``, of standard input for ``-``.  Raises OSError."""
     if name == "-":
@@ -66,6 +99,11 @@ def open_source(name: str) -> FileSource:
     if os.path.isdir(name):
         raise IsADirectoryError("is a directory; give the capture files in it")
     return FileSource(open(name, "rb", buffering=0))
+
+
+def fault(error: OSError) -> str:
+    """What went wrong, without numbers and paths."""
+    return error.strerror or str(error)
 
 
 def reason(error: OSError) -> str:
@@ -77,4 +115,4 @@ def reason(error: OSError) -> str:
             return "no such file"
         case PermissionError():
             return "permission denied"
-    return f"cannot be read: {error.strerror or error}"
+    return f"cannot be read: {fault(error)}"
