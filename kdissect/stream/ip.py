@@ -104,37 +104,48 @@ def ip6(data: Bytes, rest: Rest) -> tuple[Datagrams, Fragments | None]:
     payload = head.view(">u2")[:, 2].astype(np.int64)
     wire = np.where(payload == 0, rest.wire, rest.at + 40 + payload)
     sound = (head[:, 0] >> 4 == 6) & (rest.at + 40 <= rest.end)
-    following = np.where(sound, head[:, 6], -1).astype(np.int64)
     end = np.minimum(rest.end, wire)
-    at = np.minimum(rest.at + 40, end)
-    piece = np.full(len(at), -1, np.int64)  # the fragment header's offset field
-    identification = np.zeros(len(at), np.int64)
-    for _ in range(_MAX_EXTENSIONS):
-        which = np.flatnonzero(np.isin(following, (*_EXTENSIONS, _FRAGMENT, _AUTHENTICATION)) & (piece < 0))
-        if not len(which):
-            break
-        option = gather(data, at[which], 8)
-        kind = following[which]
-        units = option[:, 1].astype(np.int64)
-        size = np.select([kind == _FRAGMENT, kind == _AUTHENTICATION], [8, (units + 2) * 4], (units + 1) * 8)
-        field = option.view(">u2")[:, 1].astype(np.int64)
-        # A datagram in one fragment (RFC 6946) is whole.
-        fragment = (kind == _FRAGMENT) & (field & 0xFFF9 != 0)
-        piece[which[fragment]] = field[fragment]
-        identification[which[fragment]] = option.view(">u4")[fragment, 1]
-        fits = at[which] + size <= end[which]
-        following[which] = np.where(fits, option[:, 0], -1)
-        at[which] = np.minimum(at[which] + size, end[which])
+    rest = Rest(rest.row, np.minimum(rest.at + 40, end), end, wire)
+    following, at, pieces = skip_extensions(data, np.where(sound, head[:, 6], -1).astype(np.int64), rest)
     datagrams = Datagrams(
         6,
         following,
         (words[:, 1].astype(np.uint64), words[:, 2].astype(np.uint64)),
         (words[:, 3].astype(np.uint64), words[:, 4].astype(np.uint64)),
-        Rest(rest.row, at, end, wire),
+        rest._replace(at=at),
     )
-    cut = piece >= 0
-    if not cut.any():
+    if pieces is None:
         return datagrams, None
-    parts = np.flatnonzero(cut & (following >= 0))
-    fragments = Fragments(datagrams.pick(parts), identification[parts], piece[parts] & 0xFFF8, (piece[parts] & 1) != 0)
-    return datagrams.pick(np.flatnonzero(~cut)), fragments
+    field, identification = pieces
+    parts = np.flatnonzero((field >= 0) & (following >= 0))
+    fragments = Fragments(datagrams.pick(parts), identification[parts], field[parts] & 0xFFF8, (field[parts] & 1) != 0)
+    return datagrams.pick(np.flatnonzero(field < 0)), fragments
+
+
+def skip_extensions(data: Bytes, following: Int64s, rest: Rest) -> tuple[Int64s, Int64s, tuple[Int64s, Int64s] | None]:
+    """Passes over IPv6 extension headers, up to and including a fragment header.
+
+    ``following`` holds the number of the header at ``rest.at``.  Returns the number of the header behind the extensions
+    (-1 where they do not fit) and where it begins, and, if there are fragments, the offset field (-1 for what is no
+    fragment) and the identification.
+    """
+    following, at, end = following.copy(), rest.at.copy(), rest.end
+    field = np.full(len(at), -1, np.int64)
+    identification = np.zeros(len(at), np.int64)
+    for _ in range(_MAX_EXTENSIONS):
+        which = np.flatnonzero(np.isin(following, (*_EXTENSIONS, _FRAGMENT, _AUTHENTICATION)) & (field < 0))
+        if not len(which):
+            break
+        head = gather(data, at[which], 8)
+        kind = following[which]
+        units = head[:, 1].astype(np.int64)
+        size = np.select([kind == _FRAGMENT, kind == _AUTHENTICATION], [8, (units + 2) * 4], (units + 1) * 8)
+        second = head.view(">u2")[:, 1].astype(np.int64)
+        # A datagram in one fragment (RFC 6946) is whole.
+        fragment = (kind == _FRAGMENT) & (second & 0xFFF9 != 0)
+        field[which[fragment]] = second[fragment]
+        identification[which[fragment]] = head.view(">u4")[fragment, 1]
+        fits = at[which] + size <= end[which]
+        following[which] = np.where(fits, head[:, 0], -1)
+        at[which] = np.minimum(at[which] + size, end[which])
+    return following, at, (field, identification) if (field >= 0).any() else None

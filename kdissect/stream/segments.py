@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +12,10 @@ from kdissect.columns import gather, with_slack
 from kdissect.model import UNSTAMPED, Bytes, Int32s, Int64s, PacketBatch, SegmentBatch
 from kdissect.stream.endpoints import Endpoints
 from kdissect.stream.ip import TCP, Datagrams, ip4, ip6
+from kdissect.stream.ip_fragments import FragmentTable
 from kdissect.stream.ip_tunnels import inner_packets
 from kdissect.stream.link import IP4, IP6, SUPPORTED, Rest, ether_types, is_tag, untag
+from kdissect.stream.link_fallback import LinkFallback
 
 _MAX_LAYERS = 32
 """Headers of link and network that are taken off a packet before it is given up."""
@@ -33,6 +36,16 @@ class _Segments(NamedTuple):
     length: Int32s
 
 
+class _Layer(NamedTuple):
+    """Packets whose next header is to be read."""
+
+    kind: Int64s
+    """EtherType of that header."""
+    rest: Rest
+    inside: bool
+    """Whether a tunnel carries them."""
+
+
 class Segmenter:
     """Finds the TCP segments in packets; fed batch after batch, of all captures of a call.
 
@@ -40,8 +53,10 @@ class Segmenter:
     when it is a fragment of a datagram that other packets complete.
     """
 
-    def __init__(self, endpoints: Endpoints) -> None:
+    def __init__(self, endpoints: Endpoints, *, on_warning: Callable[[str], None] = lambda _: None) -> None:
         self.endpoints = endpoints
+        self._fragments = FragmentTable()
+        self._fallback = LinkFallback(on_warning)
         self.packets = 0
         self.tcp_packets = 0
         """Packets with a whole TCP header, after the removal of tunnels and the reassembly of fragments."""
@@ -52,6 +67,11 @@ class Segmenter:
         self.first_time_ns: int | None = None
         """Earliest time of any packet, whether TCP or not."""
         self.last_time_ns: int | None = None
+
+    @property
+    def fragments_dropped(self) -> int:
+        """Fragmented datagrams that were given up because pieces of them are missing."""
+        return self._fragments.dropped
 
     def feed(self, batch: PacketBatch) -> SegmentBatch:
         """The segments in ``batch``, in packet order; their payload is in the batch's ``data`` or a copy of it."""
@@ -87,55 +107,58 @@ class Segmenter:
             self.last_time_ns = last if self.last_time_ns is None else max(last, self.last_time_ns)
 
     def _segments(self, batch: PacketBatch, data: Bytes, ends: Int64s) -> tuple[_Segments, Bytes]:
+        """All segments of a batch, taking off one layer of headers of all packets at a time."""
         found: list[_Segments] = []
         work = self._link_layer(batch, data, ends)
-        outermost = True  # no IP header was taken off yet
         for _ in range(_MAX_LAYERS):
-            tagged: list[tuple[Int64s, Rest]] = []
-            carried: list[tuple[Int64s, Rest]] = []
-            for kind, rest in work:
+            following: list[_Layer] = []
+            for kind, rest, inside in work:
                 tags = is_tag(kind)
                 if tags.any():
-                    tagged.append(untag(data, kind[tags], rest.pick(tags)))
+                    following.append(_Layer(*untag(data, kind[tags], rest.pick(tags)), inside))
                     kind, rest = kind[~tags], rest.pick(~tags)
-                if outermost:
+                if not inside:
                     self.non_ip += int(np.count_nonzero((kind != IP4) & (kind != IP6)))
-                carried += self._network_layer(data, kind, rest, found)
-            work = tagged + carried
-            outermost = outermost and not carried
-            if not work:
+                for read, wanted in ((ip4, IP4), (ip6, IP6)):
+                    which = kind == wanted
+                    if not which.any():
+                        continue
+                    whole, pieces = read(data, rest if which.all() else rest.pick(which))
+                    following += self._transport_layer(data, whole, found)
+                    if pieces is not None:
+                        completed, data = self._fragments.feed(data, pieces, batch.time_ns, self.packets)
+                        if completed is not None:
+                            following += self._transport_layer(data, completed, found)
+            if not following:
                 break
+            work = following
         return _in_order(found), data
 
-    def _network_layer(self, data: Bytes, kind: Int64s, rest: Rest, found: list[_Segments]) -> list[tuple[Int64s, Rest]]:
-        """Reads IP packets: TCP segments go to ``found``, packets inside of tunnels are returned."""
-        carried: list[tuple[Int64s, Rest]] = []
-        for read, wanted in ((ip4, IP4), (ip6, IP6)):
-            is_ip = kind == wanted
-            if not is_ip.any():
-                continue
-            datagrams, _ = read(data, rest if is_ip.all() else rest.pick(is_ip))
-            tcp = datagrams.protocol == TCP
-            if tcp.all():
-                found.append(self._tcp(data, datagrams))
-            else:
-                found.append(self._tcp(data, datagrams.pick(tcp)))
-                carried += inner_packets(data, datagrams)
-        return carried
-
-    def _link_layer(self, batch: PacketBatch, data: Bytes, ends: Int64s) -> list[tuple[Int64s, Rest]]:
+    def _link_layer(self, batch: PacketBatch, data: Bytes, ends: Int64s) -> list[_Layer]:
         """The packets by link type, with their EtherTypes."""
         every = Rest(np.arange(len(batch)), batch.start, ends, batch.start + batch.length)
         out = []
         link = batch.link
         links = link[:1].tolist() if len(link) and (link == link[0]).all() else np.unique(link).tolist()
         for one in links:
-            rest = every if len(links) == 1 else every.pick(np.flatnonzero(link == one))
+            rest = every if len(links) == 1 else every.pick(link == one)
             if one in SUPPORTED:
-                out.append(ether_types(data, rest, one))
+                out.append(_Layer(*ether_types(data, rest, one), False))
+            elif (looked_into := self._fallback.ether_types(data, rest, one)) is not None:
+                out.append(_Layer(*looked_into, False))
             else:
                 self.unsupported_link[one] += len(rest.row)
         return out
+
+    def _transport_layer(self, data: Bytes, datagrams: Datagrams, found: list[_Segments]) -> list[_Layer]:
+        """Adds the TCP segments in ``datagrams`` to ``found`` and returns the packets that tunnels carry."""
+        tcp = datagrams.protocol == TCP
+        if tcp.all():
+            found.append(self._tcp(data, datagrams))
+            return []
+        if tcp.any():
+            found.append(self._tcp(data, datagrams.pick(tcp)))
+        return [_Layer(*carried, True) for carried in inner_packets(data, datagrams)]
 
     def _tcp(self, data: Bytes, datagrams: Datagrams) -> _Segments:
         """Reads TCP headers (RFC 9293); packets whose header is malformed or not captured are left out."""
