@@ -1,0 +1,159 @@
+"""Makes the exchange that users see out of two frames: decodes them, names what is in them, keeps the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kdissect import schema
+from kdissect.capture import CaptureFile
+from kdissect.exchange import Exchange, Finding, stamp
+from kdissect.ledger import Ledger
+from kdissect.protocol.correlate import LONG_POLLS, Settled
+from kdissect.protocol.session import Session
+from kdissect.schema.entities import Entities, collect
+from kdissect.schema.message import Message, decode_request, decode_response
+from kdissect.stream.endpoints import Endpoints
+from kdissect.stream.framing import Frame
+
+_REASONS = {
+    "gap": "its answer was lost by the capture",
+    "closed": "the connection was closed without an answer",
+    "timeout": "no answer came within the time limit",
+    "capture_end": "the capture ended before an answer",
+}
+
+
+class Describer:
+    """Describes settled exchanges in order of release; remembers topic ids and accounts for every byte."""
+
+    def __init__(self, records: str, show_secrets: bool, files: Sequence[CaptureFile], endpoints: Endpoints) -> None:
+        self._records = records
+        self._show_secrets = show_secrets
+        self._files = files
+        self._endpoints = endpoints
+        self.topic_names: dict[str, str] = {}
+        """Topic id (Kafka's base64 form) to name, as far as the capture has shown it."""
+
+    def describe(self, settled: Settled, session: Session, ledger: Ledger) -> Exchange | None:
+        """The exchange; None for raw SASL tokens, which are accounted for but are no exchange."""
+        request, response, head = settled.request, settled.response, settled.head
+        if request is not None and head is None:
+            ledger.opaque += request.captured + (response.captured if response else 0)
+            return None
+        findings: list[Finding] = []
+        asked = answered = None
+        if request is not None:
+            asked = decode_request(request.data[4:], records=self._records, show_secrets=self._show_secrets)
+            self._account(request, asked, ledger, findings, "request")
+        if response is not None:
+            if head is not None:
+                answered = decode_response(
+                    response.data[4:], head.api_key, head.api_version, records=self._records, show_secrets=self._show_secrets
+                )
+                self._account(response, answered, ledger, findings, "response")
+            elif response.complete:
+                ledger.opaque += response.captured
+            else:
+                ledger.partial += response.captured
+        findings += _pairing(settled, asked)
+        first = request or response
+        assert first is not None
+        entities = self._entities(asked, answered)
+        client_side = session.client or 0
+        ends = session.incarnation.endpoints
+        client, broker = (self._endpoints.text(ends[side]) for side in (client_side, 1 - client_side))
+        number = session.incarnation.number
+        return Exchange(
+            index=0,
+            file=self._files[first.last.file].name,
+            response_file=self._files[response.last.file].name if response and response.last.file != first.last.file else None,
+            connection=number,
+            connection_id=session.identity(client, broker),
+            client=client,
+            broker=broker,
+            request_time_ns=stamp(request),
+            response_time_ns=stamp(response),
+            time_digits=self._files[first.last.file].time_digits,
+            api=None if head is None else schema.api_name(head.api_key),
+            api_key=None if head is None else head.api_key,
+            api_version=None if head is None else head.api_version,
+            correlation_id=head.correlation_id if head is not None else _response_id(response),
+            client_id=None if head is None or head.client_id is None else head.client_id.decode(errors="backslashreplace"),
+            request_bytes=None if request is None else request.size,
+            response_bytes=None if response is None else response.size,
+            request_packets=None if request is None else (request.first.number, request.last.number),
+            response_packets=None if response is None else (response.first.number, response.last.number),
+            outcome=settled.outcome,
+            unanswered_reason=settled.reason,
+            error_codes=[schema.error_name(code) for code in entities.error_codes],
+            throttle_time_ms=entities.throttle_time_ms,
+            topics=self._topics(entities),
+            groups=list(entities.groups),
+            findings=findings,
+            request=asked,
+            response=answered,
+            request_frame=None if request is None else request.data,
+            response_frame=None if response is None else response.data,
+        )
+
+    def _account(self, frame: Frame, message: Message, ledger: Ledger, findings: list[Finding], kind: str) -> None:
+        """Book the frame's bytes and note what is wrong with it."""
+        fault = message.fault
+        if not frame.complete:
+            ledger.partial += frame.captured
+            where = f" (in {fault.path})" if fault is not None and fault.path else ""
+            held = f"{len(frame.data)} of {frame.size} bytes of the {kind}"
+            findings.append(Finding("frame.truncated", "warning", f"only the first {held} were captured{where}"))
+        elif fault is not None and fault.kind in ("unknown_key", "unknown_version"):
+            ledger.opaque += frame.captured
+            if kind == "request":
+                findings.append(Finding(f"api.{fault.kind}", "warning", fault.reason))
+        elif fault is not None:
+            ledger.partial += frame.captured
+            where = f"{kind}.{fault.path}" if fault.path else f"the {kind}"
+            text = f"{where}: {fault.reason}, at byte {fault.offset + 4} of the frame"
+            findings.append(Finding("frame.malformed", "warning", text))
+        elif message.trailing:
+            ledger.partial += frame.captured
+            text = f"{message.trailing} bytes follow the {kind}'s last field"
+            findings.append(Finding("frame.trailing_bytes", "warning", text))
+        else:
+            ledger.decoded += frame.captured
+        for record_fault in message.record_faults:
+            findings.append(Finding(record_fault.code, "warning", record_fault.text))
+
+    def _entities(self, asked: Message | None, answered: Message | None) -> Entities:
+        found = [
+            collect(message.api_key, message.version, message.kind, message.body)
+            for message in (asked, answered)
+            if message is not None and message.body is not None
+        ]
+        return Entities.merged(found)
+
+    def _topics(self, entities: Entities) -> list[str]:
+        """Names and ids in order of appearance, ids replaced by names where the capture has shown them."""
+        names = [self.topic_names.get(topic, topic) for topic in entities.topics]
+        return list(dict.fromkeys(names))
+
+
+def _pairing(settled: Settled, asked: Message | None) -> list[Finding]:
+    findings = []
+    if settled.outcome == "request_missing":
+        findings.append(Finding("response.request_missing", "note", "the capture does not hold the request"))
+    elif settled.outcome == "unanswered" and settled.reason is not None:
+        waits = settled.head is not None and settled.head.api_key in LONG_POLLS
+        if not (waits and settled.reason == "capture_end"):
+            severity = "note" if settled.reason in ("gap", "capture_end") else "warning"
+            findings.append(Finding("request.unanswered", severity, _REASONS[settled.reason]))
+    if settled.reused:
+        text = "another request with this correlation id was waiting at the same time; paired in order of sending"
+        findings.append(Finding("correlation.reused", "note", text))
+    if settled.out_of_order:
+        findings.append(Finding("correlation.out_of_order", "warning", "answered before an earlier request of the connection"))
+    return findings
+
+
+def _response_id(response: Frame | None) -> int | None:
+    if response is None or len(response.data) < 8:
+        return None
+    return int.from_bytes(response.data[4:8], signed=True)

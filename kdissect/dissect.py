@@ -1,0 +1,231 @@
+"""From captures to exchanges: the stages, wired. A good place to start reading."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from kdissect.capture import CaptureReader, open_captures
+from kdissect.describe import Describer
+from kdissect.exchange import Exchange
+from kdissect.ledger import Ledger
+from kdissect.model import UNSTAMPED, PacketBatch
+from kdissect.protocol.correlate import Settled
+from kdissect.protocol.session import Session
+from kdissect.stream.connections import ConnectionTable
+from kdissect.stream.endpoints import Endpoints
+from kdissect.stream.limits import DEFAULT, Limits
+from kdissect.stream.reassembly import Packet
+from kdissect.stream.segments import Segmenter
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a dissection is to deliver."""
+
+    records: str = "full"
+    """``full``: record batches with their records; ``heads``: without records, nothing is decompressed."""
+    show_secrets: bool = False
+    since_ns: int | None = None
+    until_ns: int | None = None
+    """Exchanges outside are left out (by request time, else response time); their indexes stay."""
+    sort: str | None = None
+    """``request_time``: in order of requests, at the cost of keeping all in memory."""
+    chunk_bytes: int = 16 << 20
+    limits: Limits = DEFAULT
+
+
+@dataclass(slots=True)
+class Connection:
+    """One TCP connection of the call."""
+
+    number: int
+    id: str
+    client: str
+    broker: str
+    protocol: str
+    """``kafka``, ``tls``, ``http``, ... or ``unknown``."""
+    exchanges: int = 0
+    ledger: Ledger = field(default_factory=Ledger)
+
+
+@dataclass(slots=True)
+class CaptureInfo:
+    """What the captures held."""
+
+    files: list[str]
+    packets: int = 0
+    tcp_packets: int = 0
+    first_time_ns: int | None = None
+    last_time_ns: int | None = None
+    time_digits: int = 6
+    errors: list[str] = field(default_factory=list)
+    """One line for each input that could not be read as a capture."""
+
+
+class Dissection:
+    """Dissects captures; iterate :meth:`batches` once, then read the totals.
+
+    Exchanges come in order of release: the packet at which they are settled and
+    their connection is recognised as Kafka, then connection, then stream offset.
+    """
+
+    def __init__(self, paths: Sequence[str], options: Options, on_warning: Callable[[str], None]) -> None:
+        self.options = options
+        self.reader: CaptureReader = open_captures(paths, chunk_bytes=options.chunk_bytes, on_warning=on_warning)
+        self.endpoints = Endpoints()
+        self.segmenter = Segmenter(self.endpoints)
+        self.table = ConnectionTable()
+        self.capture = CaptureInfo(list(paths))
+        self.connections: list[Connection] = []
+        self.ledger = Ledger()
+        self._describer = Describer(options.records, options.show_secrets, self.reader.files, self.endpoints)
+        self._sessions: dict[int, Session] = {}
+        self._latest: dict[tuple[int, int], int] = {}
+        self._timers: list[tuple[int, int]] = []
+        self._clock = UNSTAMPED
+        self._released = 0
+        self._ordinal = 0
+
+    def __iter__(self) -> Iterator[Exchange]:
+        for batch in self.batches():
+            yield from batch
+
+    def batches(self) -> Iterator[list[Exchange]]:
+        """The exchanges, a list for each batch of packets."""
+        if self.options.sort:
+            everything = [exchange for batch in self._stream() for exchange in batch]
+            everything.sort(key=lambda e: (_when(e) is None, _when(e) or 0, e.index))
+            yield everything
+            return
+        yield from self._stream()
+
+    def _stream(self) -> Iterator[list[Exchange]]:
+        for packets in self.reader:
+            yield self._release(self._feed(packets))
+            self._account()
+        done: list[tuple[Settled, Session]] = []
+        for index in list(self._sessions):
+            done += self._finish(index, "capture_end")
+        yield self._release(done)
+        self._account()
+
+    def _feed(self, packets: PacketBatch) -> list[tuple[Settled, Session]]:
+        """Run one batch of packets through the stages; return what it settled."""
+        segments = self.segmenter.feed(packets)
+        owners, sides = self.table.assign(segments)
+        data = memoryview(segments.data)
+        done: list[tuple[Settled, Session]] = []
+        touched: set[Session] = set()
+        columns = (
+            owners, sides, segments.seq, segments.ack, segments.flags, segments.start, segments.size, segments.length,
+            segments.ordinal, segments.time_ns, segments.number, segments.file,
+        )  # fmt: skip
+        for owner, side, seq, ack, flags, start, size, length, ordinal, time_ns, number, file in zip(
+            *(column.tolist() for column in columns), strict=True
+        ):
+            if time_ns > self._clock:
+                self._clock = time_ns
+                if self._timers and self._timers[0][0] < time_ns:
+                    done += self._tick(ordinal, time_ns)
+            self._ordinal = ordinal
+            session = self._sessions.get(owner)
+            if session is None:
+                session, ended = self._open(owner)
+                done += ended
+            session.feed(side, seq, ack, flags, data[start : start + size], length, Packet(ordinal, time_ns, number, file, None))
+            if session.correlator.settled:
+                done += [(settled, session) for settled in session.take()]
+            touched.add(session)
+        for session in touched:
+            session.detach()
+        return done
+
+    def _open(self, owner: int) -> tuple[Session, list[tuple[Settled, Session]]]:
+        incarnation = self.table.incarnations[owner]
+        previous = self._latest.get(incarnation.endpoints)
+        ended = self._finish(previous, "closed") if previous is not None and previous in self._sessions else []
+        session = self._sessions[owner] = Session(incarnation, self.options.limits)
+        self._latest[incarnation.endpoints] = owner
+        first, second = (self.endpoints.text(end) for end in incarnation.endpoints)
+        self.connections.append(Connection(incarnation.number, session.identity(first, second), first, second, "unknown"))
+        self._wind(owner)
+        return session, ended
+
+    # Time
+
+    def _wind(self, owner: int) -> None:
+        """Look at this connection again when the earliest of its limits can have passed."""
+        limits = self.options.limits
+        heapq.heappush(self._timers, (self._clock + min(limits.linger_ns, limits.answer_ns) // 2, owner))
+
+    def _tick(self, ordinal: int, time_ns: int) -> list[tuple[Settled, Session]]:
+        done: list[tuple[Settled, Session]] = []
+        while self._timers and self._timers[0][0] < time_ns:
+            _, owner = heapq.heappop(self._timers)
+            session = self._sessions.get(owner)
+            if session is None:
+                continue
+            self._ordinal = ordinal
+            if session.closed is not None and session.last_time_ns + self.options.limits.linger_ns < time_ns:
+                done += self._finish(owner, "closed")
+                continue
+            session.expire(ordinal, time_ns)
+            done += [(settled, session) for settled in session.take()]
+            self._wind(owner)
+        return done
+
+    def _finish(self, owner: int, reason: str) -> list[tuple[Settled, Session]]:
+        session = self._sessions.pop(owner)
+        session.finish(self._ordinal, reason)
+        connection = self.connections[session.incarnation.number - 1]
+        connection.protocol = session.protocol
+        ends, client = session.incarnation.endpoints, session.client or 0
+        connection.client, connection.broker = self.endpoints.text(ends[client]), self.endpoints.text(ends[1 - client])
+        connection.id = session.identity(connection.client, connection.broker)
+        session.account(connection.ledger)
+        return [(settled, session) for settled in session.take()]
+
+    # Out
+
+    def _release(self, done: list[tuple[Settled, Session]]) -> list[Exchange]:
+        """Number and describe what was settled, in order of release."""
+        done.sort(key=_release_order)
+        since, until = self.options.since_ns, self.options.until_ns
+        out: list[Exchange] = []
+        for settled, session in done:
+            connection = self.connections[session.incarnation.number - 1]
+            exchange = self._describer.describe(settled, session, connection.ledger)
+            if exchange is None:
+                continue
+            self._released += 1
+            exchange.index = self._released
+            connection.exchanges += 1
+            when = _when(exchange)
+            if (since is None and until is None) or (
+                when is not None and (since is None or when >= since) and (until is None or when <= until)
+            ):
+                out.append(exchange)
+        return out
+
+    def _account(self) -> None:
+        """Bring the totals up to date."""
+        capture, segmenter = self.capture, self.segmenter
+        capture.packets, capture.tcp_packets = segmenter.packets, segmenter.tcp_packets
+        capture.first_time_ns, capture.last_time_ns = segmenter.first_time_ns, segmenter.last_time_ns
+        capture.errors = [file.error for file in self.reader.files if file.error is not None]
+        self.ledger = Ledger()
+        for connection in self.connections:
+            if connection.protocol == "kafka":
+                self.ledger.add(connection.ledger)
+
+
+def _when(exchange: Exchange) -> int | None:
+    return exchange.request_time_ns if exchange.request_time_ns is not None else exchange.response_time_ns
+
+
+def _release_order(item: tuple[Settled, Session]) -> tuple[int, int, int]:
+    settled, session = item
+    frame = settled.request or settled.response
+    return settled.ordinal, session.incarnation.number, frame.offset if frame else 0

@@ -1,0 +1,44 @@
+"""Whether bytes really are the Kafka message that their header promises.
+
+The proof is decoding: a message of known API and version either comes out exact
+to its last byte or it does not.  A prefix can at least be shown to hold nothing wrong.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from kdissect.protocol.heads import RequestHead
+from kdissect.schema.message import Message, decode_request, decode_response
+
+CONVINCING_PREFIX = 64 << 10
+"""So many bytes without a fault convince even before the message's end is there."""
+
+
+class Verdict(Enum):
+    """What the bytes at a place say of a frame that might start there."""
+
+    NO = 0
+    WAIT = 1
+    """Nothing is wrong so far, but its end is not there yet."""
+    YES = 2
+    """Exact to the last byte."""
+
+
+def judge_request(data: bytes | bytearray, at: int, head: RequestHead) -> Verdict:
+    """Judge the request at ``at``, of which :func:`~kdissect.protocol.heads.sane_request` found the head."""
+    body = bytes(data[at + 4 : at + head.size])
+    return _verdict(decode_request(body, records="skip"), len(body) == head.size - 4)
+
+
+def judge_response(data: bytes | bytearray, at: int, size: int, api_key: int, api_version: int) -> Verdict:
+    """Judge the response of ``size`` bytes (prefix included) at ``at`` as the answer to a request of this API and version."""
+    body = bytes(data[at + 4 : at + size])
+    return _verdict(decode_response(body, api_key, api_version, records="skip"), len(body) == size - 4)
+
+
+def _verdict(message: Message, whole: bool) -> Verdict:
+    fault = message.fault
+    if whole:
+        return Verdict.YES if fault is None and not message.trailing else Verdict.NO
+    return Verdict.WAIT if fault is not None and fault.short else Verdict.NO

@@ -1,0 +1,267 @@
+"""One TCP connection, from its segments to its exchanges.
+
+Sans-io and incremental: segments go in one by one in packet order, settled
+exchanges come out, and nothing depends on how the segments were batched.
+Between reassembly and framing stands the seam where a stream may be transformed
+(:attr:`Session.transforms`): a TLS layer takes pieces of ciphertext and gives
+pieces of plaintext that remember the packets of the wire.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from kdissect.ledger import Ledger
+from kdissect.model import ACK, FIN, RST, SYN, UNSTAMPED
+from kdissect.protocol import detect, resync
+from kdissect.protocol.correlate import Correlator, Settled
+from kdissect.protocol.heads import HANDSHAKE, RequestHead, known, request_head, response_head
+from kdissect.stream.connections import Incarnation
+from kdissect.stream.framing import Admit, Framer
+from kdissect.stream.limits import Limits
+from kdissect.stream.reassembly import Packet, Piece, Reassembler
+
+LARGEST_TOKEN = 1 << 20
+"""A raw SASL token is never larger (sasl.server.max.receive.size is 512 kB)."""
+PRIVATE_KEYS = 10_000
+"""Keys up to here may be a vendor's own API; above, the bytes are no header."""
+PRIVATE_VERSIONS = 100
+
+
+class Transform(Protocol):
+    """Turns wire pieces of one direction into plaintext pieces."""
+
+    def feed(self, piece: Piece) -> list[Piece]: ...
+
+
+class Session:
+    """Everything known about one connection.
+
+    ``client`` is the direction (0 or 1) in which requests flow, None until the
+    connection is recognised as Kafka; ``protocol`` names what it speaks.
+    """
+
+    def __init__(self, incarnation: Incarnation, limits: Limits) -> None:
+        self.incarnation = incarnation
+        self.limits = limits
+        self.streams = (Reassembler(), Reassembler())
+        self.framers = (Framer(self._admitter(0), limits.message), Framer(self._admitter(1), limits.message))
+        self.transforms: list[Transform | None] = [None, None]
+        self.client: int | None = None
+        self.protocol = "unknown"
+        self.ignored = False
+        self.closed: str | None = None
+        self.correlator = Correlator(limits, self.framed, self._response_gaps)
+        self.detection = detect.Detection()
+        self.opaque = 0
+        """Bytes before the first message that belong to it: PROXY prefix, raw SASL tokens."""
+        self.segments = 0
+        self.last_time_ns = UNSTAMPED
+        self.dropped_holes = 0
+        """Holes given up because too much waited behind them."""
+
+    # Input
+
+    def feed(self, side: int, seq: int, ack: int, flags: int, data: memoryview, length: int, packet: Packet) -> None:
+        """Take one segment; ``packet.acked`` is filled in here."""
+        stream, other = self.streams[side], self.streams[1 - side]
+        self.segments += 1
+        self.last_time_ns = max(self.last_time_ns, packet.time_ns)
+        if flags & SYN:
+            seq = (seq + 1) & 0xFFFFFFFF
+        if not stream.known:
+            if flags & RST and not length:
+                self._reset(packet)
+                return
+            stream.start(seq, certain=bool(flags & SYN))
+        if flags & ACK:
+            acked = other.note_ack(ack)
+            if acked is not None:
+                packet = packet._replace(acked=acked)
+        if length:
+            if self.ignored:
+                stream.captured += len(data)
+                stream.start(seq + length, certain=False)
+                return
+            for piece in stream.feed(seq, data, length, packet):
+                self._deliver(side, piece)
+            self._advance(packet.ordinal)
+        if stream.held or other.held:
+            self._check_holes(packet)
+        if flags & FIN:
+            stream.fin = stream.offset_of(seq) + length
+        if flags & RST:
+            self._reset(packet)
+        elif self.closed is None and self.client is not None:
+            response = self.streams[1 - self.client]
+            if response.fin is not None and response.pos >= response.fin:
+                self._close(packet.ordinal, "closed")
+
+    def _reset(self, packet: Packet) -> None:
+        if self.closed is None and self.client is not None:
+            self._close(packet.ordinal, "closed")
+
+    def _close(self, now: int, reason: str) -> None:
+        self.closed = reason
+        self.correlator.close(now, reason)
+
+    def finish(self, now: int, reason: str = "capture_end") -> None:
+        """The connection is over (capture end, or another incarnation took its place): let everything out."""
+        if self.ignored:
+            return
+        for side in (0, 1):
+            while self.streams[side].held:
+                for piece in self.streams[side].give_up():
+                    self._deliver(side, piece)
+                self._advance(now)
+        if self.client is None:
+            detect.recognise(self, now, final=True)
+        if self.client is not None:
+            self._advance(now, final=True)
+            for framer in self.framers:
+                framer.end()
+            self.collect(now)
+            self._close(now, reason)
+
+    # Holes
+
+    def _check_holes(self, packet: Packet) -> None:
+        for side in (0, 1):
+            stream = self.streams[side]
+            while stream.held and self._lost(stream, packet):
+                for piece in stream.give_up():
+                    self._deliver(side, piece)
+                self._advance(packet.ordinal)
+
+    def _lost(self, stream: Reassembler, packet: Packet) -> bool:
+        """Whether the first hole of this direction will never be filled."""
+        limits = self.limits
+        here = (self.segments, self.last_time_ns)
+        if stream.hole_since is None:
+            stream.hole_since = here
+        if stream.held_bytes > limits.held:
+            self.dropped_holes += 1
+            return True
+        if stream.hole_acked_at is None:
+            other = self.streams[0] if stream is self.streams[1] else self.streams[1]
+            if (stream.acked is not None and stream.acked >= stream.held[0].offset) or not other.known:
+                stream.hole_acked_at = here
+        if stream.hole_acked_at is not None:
+            segments, time_ns = stream.hole_acked_at
+            return self.segments - segments >= limits.reorder_segments or here[1] - time_ns > limits.reorder_ns
+        return here[1] - stream.hole_since[1] > limits.retransmit_ns
+
+    # From pieces to exchanges
+
+    def _deliver(self, side: int, piece: Piece) -> None:
+        transform = self.transforms[side]
+        for plain in (piece,) if transform is None else transform.feed(piece):
+            self.framers[side].feed(plain)
+
+    def _advance(self, now: int, *, final: bool = False) -> None:
+        """Take what the framers cut, and look for boundaries where they are lost."""
+        if self.client is None:
+            if not final:
+                detect.recognise(self, now)
+            if self.client is None:
+                return
+        self.collect(now)
+        requests, responses = self.framers[self.client], self.framers[1 - self.client]
+        while not requests.synced and resync.requests(self, final=final):
+            self.collect(now)
+        while not responses.synced and resync.responses(self, final=final):
+            self.collect(now)
+
+    def collect(self, now: int) -> None:
+        assert self.client is not None
+        correlator = self.correlator
+        for frame in self.framers[self.client].take():
+            head = request_head(frame.data)
+            if correlator.raw_sasl and frame.complete and not _kafka_like(head):
+                head = None
+            elif head is None:
+                # Its very header is lost: nothing can be said of it.
+                self.framers[self.client].skipped += frame.captured
+                continue
+            correlator.request(frame, head, now)
+        for frame in self.framers[1 - self.client].take():
+            correlator.response(frame)
+        correlator.pump(now)
+
+    def expire(self, now: int, time_ns: int) -> None:
+        """Let time pass on a silent connection."""
+        self.correlator.expire(now, time_ns)
+
+    def take(self) -> list[Settled]:
+        """Hand over the exchanges settled so far."""
+        settled, self.correlator.settled = self.correlator.settled, []
+        return settled
+
+    # Accounts
+
+    def identity(self, client: str, broker: str) -> str:
+        """The connection's name, the same in every engine: its ends and the time of its first packet."""
+        time_ns = self.incarnation.first_time_ns
+        return f"{client}-{broker}@{0 if time_ns == UNSTAMPED else time_ns}"
+
+    def account(self, ledger: Ledger) -> None:
+        """Book what never became part of a message; call once, after :meth:`finish`."""
+        for stream, framer in zip(self.streams, self.framers, strict=True):
+            ledger.captured += stream.captured
+            ledger.duplicate += stream.duplicate
+            ledger.skipped += stream.stray + framer.skipped
+            ledger.missing += framer.missing
+        ledger.opaque += self.opaque
+
+    def detach(self) -> None:
+        """Copy what is still borrowed from the batch of packets."""
+        for framer in self.framers:
+            framer.detach()
+        self.correlator.detach()
+
+    # What frames may look like
+
+    def _admitter(self, side: int) -> Admit:
+        def admit(head: memoryview, size: int, packet: Packet) -> bool:
+            return self._admit_request(head, size) if side == self.client else self._admit_response(head, size, packet)
+
+        return admit
+
+    def _admit_request(self, data: memoryview, size: int) -> bool:
+        head = request_head(data)
+        if head is None:
+            return self.correlator.raw_sasl
+        if (head.api_key, head.api_version) == HANDSHAKE:
+            self.correlator.raw_sasl = True
+        if known(head.api_key, head.api_version):
+            return True
+        if self.correlator.raw_sasl and size <= LARGEST_TOKEN:
+            return True
+        return 0 <= head.api_key < PRIVATE_KEYS and 0 <= head.api_version < PRIVATE_VERSIONS and size >= 14
+
+    def _admit_response(self, data: memoryview, size: int, packet: Packet) -> bool:
+        correlator = self.correlator
+        if correlator.raw_sasl and correlator.expects_token():
+            return size <= LARGEST_TOKEN
+        head = response_head(data)
+        if head is None:
+            return False
+        if correlator.asked(head[1]) is not None:
+            return True
+        # An unknown id is believed only where its request can have been missed, or is still to come.
+        assert self.client is not None
+        requests, stream = self.framers[self.client], self.streams[self.client]
+        framed = self.framed()
+        return requests.gaps > 0 or not stream.certain or framed is None or packet.acked is None or framed < packet.acked
+
+    def framed(self) -> int | None:
+        """Up to which stream offset all requests are known."""
+        assert self.client is not None
+        return self.framers[self.client].framed if self.streams[self.client].known else None
+
+    def _response_gaps(self) -> int:
+        return 0 if self.client is None else self.framers[1 - self.client].gaps
+
+
+def _kafka_like(head: RequestHead | None) -> bool:
+    return head is not None and known(head.api_key, head.api_version)
