@@ -9,10 +9,14 @@ their varint lengths.  A length of -1 is null; all varints are zigzag.
 from __future__ import annotations
 
 from kdissect.wire.faults import Malformed, Reading
+from kdissect.wire.record_columns import NotPlain, read_plain_records
 from kdissect.wire.varint import read_varint
 
 SMALLEST_RECORD = 7
 """Bytes of a record with null key and value and no headers, its length included."""
+
+COLUMNS_FROM = 150
+"""Number of records from which reading them in columns is the faster way."""
 
 _INT64 = 1 << 63
 
@@ -26,6 +30,10 @@ def read_batch_records(
     Records before a fault are kept.  Each record is
     ``{"offset", "timestamp", "key", "value", "headers": [{"key", "value"}]}``.
     """
+    if count >= COLUMNS_FROM:
+        plain = _read_in_columns(data, at, end, count, base_offset, base_timestamp, append_time, reading)
+        if plain is not None:
+            return plain, None
     records: list[dict[str, object]] = []
     fault: Malformed | None = None
     start = at
@@ -43,11 +51,11 @@ def read_batch_records(
                 if y < 128:
                     x = x & 127 | y << 7
                     at += 1
-                    size = (x >> 1) ^ -(x & 1)
+                    size = ~(x >> 1) if x & 1 else x >> 1
                 else:
                     size, at = read_varint(data, at - 1, 5)
             else:
-                size = (x >> 1) ^ -(x & 1)
+                size = ~(x >> 1) if x & 1 else x >> 1
             record_end = at + size
             if size < 6 or record_end > end:
                 raise Malformed(f"a record of {size} bytes where {end - at} are left", start)
@@ -60,14 +68,14 @@ def read_batch_records(
                 if y < 128:
                     x = x & 127 | y << 7
                     at += 1
-                    timestamp = base_timestamp + ((x >> 1) ^ -(x & 1))
+                    timestamp = base_timestamp + (~(x >> 1) if x & 1 else x >> 1)
                 else:
                     timestamp, at = read_varint(data, at - 1, 10)
                     if not -_INT64 >> 1 < timestamp < _INT64 >> 1:
                         wraps = True
                     timestamp += base_timestamp
             else:
-                timestamp = base_timestamp + ((x >> 1) ^ -(x & 1))
+                timestamp = base_timestamp + (~(x >> 1) if x & 1 else x >> 1)
 
             x = data[at]
             at += 1
@@ -76,12 +84,12 @@ def read_batch_records(
                 if y < 128:
                     x = x & 127 | y << 7
                     at += 1
-                    offset = base_offset + ((x >> 1) ^ -(x & 1))
+                    offset = base_offset + (~(x >> 1) if x & 1 else x >> 1)
                 else:
                     offset, at = read_varint(data, at - 1, 5)
                     offset += base_offset
             else:
-                offset = base_offset + ((x >> 1) ^ -(x & 1))
+                offset = base_offset + (~(x >> 1) if x & 1 else x >> 1)
 
             x = data[at]
             at += 1
@@ -94,11 +102,11 @@ def read_batch_records(
                     if y < 128:
                         x = x & 127 | y << 7
                         at += 1
-                        size = (x >> 1) ^ -(x & 1)
+                        size = ~(x >> 1) if x & 1 else x >> 1
                     else:
                         size, at = read_varint(data, at - 1, 5)
                 else:
-                    size = (x >> 1) ^ -(x & 1)
+                    size = ~(x >> 1) if x & 1 else x >> 1
                 if size < 0:
                     raise Malformed(f"a key of {size} bytes", start)
                 key = data[at : at + size]
@@ -115,11 +123,11 @@ def read_batch_records(
                     if y < 128:
                         x = x & 127 | y << 7
                         at += 1
-                        size = (x >> 1) ^ -(x & 1)
+                        size = ~(x >> 1) if x & 1 else x >> 1
                     else:
                         size, at = read_varint(data, at - 1, 5)
                 else:
-                    size = (x >> 1) ^ -(x & 1)
+                    size = ~(x >> 1) if x & 1 else x >> 1
                 if size < 0:
                     raise Malformed(f"a value of {size} bytes", start)
                 value = data[at : at + size]
@@ -151,16 +159,45 @@ def read_batch_records(
     return records, fault
 
 
+def _read_in_columns(
+    data: bytes, at: int, end: int, count: int, base_offset: int, base_timestamp: int, append_time: int | None, reading: Reading
+) -> list[dict[str, object]] | None:
+    """All records, or None and the budget as it was where anything is out of the ordinary."""
+    objects_left = reading.budget.objects_left
+    try:
+        records, headed = read_plain_records(data, at, end, count, base_offset, base_timestamp, append_time)
+        for record, headers_at, record_end in headed:
+            headers = records[record]["headers"]
+            assert isinstance(headers, list)
+            if _read_headers(data, headers_at, record_end, headers, reading) != record_end:
+                raise NotPlain
+    except (NotPlain, Malformed, IndexError):
+        reading.budget.objects_left = objects_left
+        return None
+    return records
+
+
 def _read_headers(data: bytes, at: int, end: int, headers: list[dict[str, object]], reading: Reading) -> int:
     """Appends the headers counted and standing at ``at``; the offset after them."""
-    count, at = read_varint(data, at, 5)
+    # Numbers of one byte that are not negative are read in place.
+    count = data[at]
+    if count & 0x81:
+        count, at = read_varint(data, at, 5)
+    else:
+        count >>= 1
+        at += 1
     if not 0 <= count <= (end - at) // 2:
         raise Malformed(f"{count} headers where {end - at} bytes are left", at)
     reading.budget.objects_left -= count
     if reading.budget.objects_left < 0:
         raise Malformed("more headers than the limit on objects permits", at)
     for _ in range(count):
-        size, at = read_varint(data, at, 5)
+        size = data[at]
+        if size & 0x81:
+            size, at = read_varint(data, at, 5)
+        else:
+            size >>= 1
+            at += 1
         if not 0 <= size <= end - at:
             raise Malformed(f"a header key of {size} bytes where {end - at} are left", at)
         raw = data[at : at + size]
@@ -169,14 +206,19 @@ def _read_headers(data: bytes, at: int, end: int, headers: list[dict[str, object
             key: str | bytes = raw.decode()
         except UnicodeDecodeError:
             key = raw
-        size, at = read_varint(data, at, 5)
-        if not -1 <= size <= end - at:
-            raise Malformed(f"a header value of {size} bytes where {end - at} are left", at)
-        if size < 0:
-            headers.append({"key": key, "value": None})
+        size = data[at]
+        if size & 0x81:
+            size, at = read_varint(data, at, 5)
+            if size == -1:
+                headers.append({"key": key, "value": None})
+                continue
         else:
-            headers.append({"key": key, "value": data[at : at + size]})
-            at += size
+            size >>= 1
+            at += 1
+        if not 0 <= size <= end - at:
+            raise Malformed(f"a header value of {size} bytes where {end - at} are left", at)
+        headers.append({"key": key, "value": data[at : at + size]})
+        at += size
     return at
 
 
