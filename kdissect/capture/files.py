@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from kdissect.model import UNSTAMPED, Bytes, PacketBatch
 
 _LEAST_ROOM = 64
 _HEAD = 4
+_MAX_WARNINGS = 20
 
 
 class NotACapture(Exception):
@@ -92,7 +93,7 @@ def _chunks(
             lo, skip = passed, skip - passed
             if skip and not final:
                 continue
-        parsed = parser.parse(data, lo, hi, offset)
+        parsed = parser.parse(data, lo, hi, offset, final)
         if isinstance(parser, pcapng.PcapngParser) and parser.secrets:
             secrets += parser.secrets
             parser.secrets.clear()
@@ -122,7 +123,18 @@ def _parser(head: bytes, info: CaptureFile, warn: Callable[[str], None]) -> Pars
 
 
 def _naming(info: CaptureFile, warn: Callable[[str], None]) -> Callable[[str], None]:
-    return lambda text: warn(f"{info.name}: {text}")
+    """``warn`` with the capture's name in front, for its first faults: a corrupt file may have a million."""
+    left = _MAX_WARNINGS
+
+    def name_and_warn(text: str) -> None:
+        nonlocal left
+        left -= 1
+        if left >= 0:
+            warn(f"{info.name}: {text}")
+        elif left == -1:
+            warn(f"{info.name}: further faults in it are not reported one by one")
+
+    return name_and_warn
 
 
 def _not_a_capture(head: bytes, compression: str | None) -> str:

@@ -57,8 +57,9 @@ class Interface:
 class Parser(Protocol):
     """Finds the packets in successive stretches of one capture.
 
-    Does no IO.  ``parse(data, lo, hi, offset)`` looks at ``data[lo:hi]``, whose byte ``data[0]`` stands at ``offset`` in
-    the capture, and returns the whole packets in it; what follows ``Parsed.next`` comes again with more bytes.
+    Does no IO.  ``parse(data, lo, hi, offset, final)`` looks at ``data[lo:hi]``, with ``data[0]`` being the capture's byte
+    ``offset``, and returns the whole packets in it.  Unless ``final``, what follows ``Parsed.next`` comes again with
+    more bytes behind it.
     """
 
     format: str
@@ -73,7 +74,7 @@ class Parser(Protocol):
     def dropped(self) -> int | None:
         """Packets that the capturing side reports as lost, ``None`` where the format does not tell."""
 
-    def parse(self, data: Bytes, lo: int, hi: int, offset: int) -> Parsed: ...
+    def parse(self, data: Bytes, lo: int, hi: int, offset: int, final: bool) -> Parsed: ...
 
 
 @dataclass(slots=True)

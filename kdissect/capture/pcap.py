@@ -45,7 +45,7 @@ class PcapParser:
         self._header = 16
         self._link = 0
 
-    def parse(self, data: Bytes, lo: int, hi: int, offset: int) -> Parsed:
+    def parse(self, data: Bytes, lo: int, hi: int, offset: int, final: bool) -> Parsed:
         if not self.interfaces:
             if hi - lo < FILE_HEADER:
                 return Parsed(None, lo, None)

@@ -16,12 +16,15 @@ from kdissect.model import UNSTAMPED, Bytes, Int64s
 
 MAGIC = b"\x0a\x0d\x0d\x0a"
 _SECTION, _INTERFACE, _PACKET, _SIMPLE, _STATISTICS, _ENHANCED, _SECRETS = 0x0A0D0D0A, 1, 2, 3, 5, 6, 10
+_NAMES = 4
 _PACKETS = {_PACKET, _SIMPLE, _ENHANCED}
 # Blocks that take a packet number in Wireshark although they hold no packet: journal entries, custom blocks, sysdig events.
 _NUMBERED = {9, 0xBAD, 0x40000BAD, 0x204, 0x208, 0x213, 0x216, 0x217, 0x221, 0x222, 0x223}
+# Blocks that may be of any size, and matter to nobody when they are huge.
+_PASSABLE = {_NAMES, _SECRETS, 0xBAD, 0x40000BAD}
 _BYTE_ORDER = 0x1A2B3C4D
 _MAX_BLOCK = MAX_PACKET + (1 << 20)
-_MAX_INTERFACES = 1 << 20
+_MAX_INTERFACES = 1 << 16
 
 _OPT_IF_NAME, _OPT_IF_TSRESOL, _OPT_IF_TSOFFSET = 2, 9, 14
 _OPT_ISB_IFDROP, _OPT_ISB_OSDROP = 5, 7
@@ -42,95 +45,149 @@ class PcapngParser:
         self._order = "<"
         self._first = 0  # index in `interfaces` of the section's first
         self._times: list[Resolution] = []  # of the section's interfaces
+        self._sections = 0
+        self._lost = False  # in search of the next sound block
         self._drops: dict[int, int] = {}  # index in `interfaces` -> packets lost
 
     @property
     def dropped(self) -> int | None:
         return sum(self._drops.values()) if self._drops else None
 
-    def parse(self, data: Bytes, lo: int, hi: int, offset: int) -> Parsed:
+    def parse(self, data: Bytes, lo: int, hi: int, offset: int, final: bool) -> Parsed:
         parts: list[Columns] = []
+        records: list[int] = []  # where packet blocks begin that are not in `parts` yet
         at = lo
         problem = None
         while True:
-            records, at, other = self._walk(data, at, hi)
-            if records:
-                parts += self._packets(data, np.array(records, np.int64), offset)
+            if self._lost:
+                at = self._resync(data, at, hi, offset, final)
+                if self._lost:
+                    problem = "no sound block follows" if final else None
+                    break
+            at, other = self._walk(data, at, hi, records)
             if other is None:
                 break
             kind, size = other
+            order = self._order
             if kind == _SECTION:
-                order = self._section_order(data, at, hi)
-                if order is None and hi - at >= 12:
+                found = self._section_order(data, at)
+                if found is None and not self._sections:
                     problem = f"the section header at byte {offset + at} is corrupt"
                     break
-                if order is None:
-                    break
-                size = struct.unpack_from(order + "4xI", data.data, at)[0]
-            else:
-                order = self._order
-            if size < 12 or size % 4:
-                problem = f"the block at byte {offset + at}, after packet {self.number}, claims {size} bytes and is corrupt"
-                break
-            if size > _MAX_BLOCK:
-                if kind in _PACKETS or kind == _SECTION:
-                    problem = f"packet {self.number + 1} at byte {offset + at} claims {size} bytes and is corrupt"
-                    break
+                order = found or order
+                size = struct.unpack_from(order + "4xI", data.data, at)[0] if found else 0
+            if size > _MAX_BLOCK and kind in _PASSABLE and size % 4 == 0:
                 self.warn(f"the block at byte {offset + at} has {size} bytes and is passed over")
-            elif at + size > hi:
+                at += size
+                if at >= hi:
+                    break
+                continue
+            if not 12 <= size <= _MAX_BLOCK or size % 4:
+                self._lose(f"claims {size} bytes", offset + at, self.number + len(records))
+                at += 4
+                continue
+            if at + size > hi:
                 break
-            elif kind == _SECTION:
+            (trailer,) = struct.unpack_from(order + "I", data.data, at + size - 4)
+            if trailer != size:
+                self._lose(f"claims {size} bytes in front and {trailer} behind", offset + at, self.number + len(records))
+                at += 4
+                continue
+            if kind in (_SECTION, _INTERFACE):  # what the packets so far refer to is about to change
+                parts += self._packets(data, records, offset)
+                records.clear()
+            if kind == _SECTION:
                 self._order, self._first, self._times = order, len(self.interfaces), []
+                self._sections += 1
             elif not self._other_block(kind, data[at + 8 : at + size - 4].tobytes()):
-                self.warn(f"the block at byte {offset + at}, after packet {self.number}, is corrupt and passed over")
-                self.number += kind in _PACKETS
+                self.warn(f"the block at byte {offset + at} is corrupt and passed over")
             at += size
-            if at >= hi:
-                break
+        parts += self._packets(data, records, offset)
         return Parsed(join(parts), at, problem)
 
-    def _walk(self, data: Bytes, lo: int, hi: int) -> tuple[list[int], int, tuple[int, int] | None]:
-        """Packet blocks up to the first block that is something else, or not whole.
+    def _lose(self, why: str, at: int, number: int) -> None:
+        self._lost = True
+        self.warn(f"the block at byte {at}, after packet {number}, {why} and is corrupt; looking for the next sound one")
 
-        Returns where they begin, where that other block begins, and its type and size, ``None`` when even they are
-        not there yet.
+    def _resync(self, data: Bytes, lo: int, hi: int, offset: int, final: bool) -> int:
+        """Looks for a block of known type whose length stands the same in front and behind.
+
+        Returns where it begins, or where to look on with more bytes, still lost.
+        """
+        lo += -(offset + lo) % 4  # blocks are aligned
+        reach = 1 << 10
+        while True:  # little by little: the next sound block is mostly near, and there may be many faults
+            stop, found = self._sound_block(data, lo, min(hi, lo + reach), hi, final)
+            if stop is not None:
+                self._lost = not found
+                if found:
+                    self.warn(f"reading goes on at byte {offset + stop}")
+                return stop
+            if lo + reach >= hi:
+                return max(lo, hi - 7 + -(offset + hi - 7) % 4)
+            lo += reach - 4
+            reach *= 4
+
+    def _sound_block(self, data: Bytes, lo: int, hi: int, end: int, final: bool) -> tuple[int | None, bool]:
+        """The first block that begins in ``data[lo:hi]`` and is sound, or may be once there is more than ``data[:end]``.
+
+        Returns where it begins and whether it is sound for certain.
+        """
+        words = np.ndarray((max(0, end - lo) // 4,), self._order + "u4", data.data, lo)
+        begin = words[: max(0, hi - lo) // 4]
+        kind, size = begin[:-1], begin[1:]
+        known = ((kind >= 1) & (kind <= _SECRETS)) | (kind == _SECTION)
+        candidates = np.flatnonzero(known & (size >= 12) & (size <= _MAX_BLOCK) & (size & 3 == 0))
+        behind = candidates + (size[candidates] // 4).astype(np.int64)
+        here = behind <= len(words)
+        sound = here.copy()
+        sound[here] = words[behind[here] - 1] == size[candidates[here]]
+        stop = np.flatnonzero(sound if final else sound | ~here)
+        if not len(stop):
+            return None, False
+        return lo + 4 * int(candidates[stop[0]]), bool(sound[stop[0]])
+
+    def _walk(self, data: Bytes, lo: int, hi: int, records: list[int]) -> tuple[int, tuple[int, int] | None]:
+        """Adds to ``records`` the packet blocks up to the first block that is something else, or not whole.
+
+        Returns where that block begins, and its type and size, ``None`` when it is not there yet.
         """
         head_at: Callable[[Any, int], tuple[int, int]] = struct.Struct(self._order + "II").unpack_from
         view = data.data
         last = hi - 12
-        starts: list[int] = []
-        add = starts.append
+        add = records.append
         at = lo
         while at <= last:
             kind, size = head_at(view, at)
             if kind == _ENHANCED:
                 if size < 32 or size & 3 or size > _MAX_BLOCK:
-                    return starts, at, (kind, size)
+                    return at, (kind, size)
             elif not (kind in _PACKETS or kind in _NUMBERED) or size < 16 or size & 3 or size > _MAX_BLOCK:
-                return starts, at, (kind, size)
+                return at, (kind, size)
             add(at)
             at += size
         if at > hi:
-            at = starts.pop()
-        return starts, at, None
+            at = records.pop()
+        return at, None
 
-    def _section_order(self, data: Bytes, at: int, hi: int) -> str | None:
+    def _section_order(self, data: Bytes, at: int) -> str | None:
         """Byte order of the section that begins at ``at``, ``None`` when it shows none."""
-        if hi - at < 12:
-            return None
         for order in "<>":
             if struct.unpack_from(order + "I", data.data, at + 8)[0] == _BYTE_ORDER:
                 return order
         return None
 
-    def _packets(self, data: Bytes, at: Int64s, offset: int) -> Iterator[Columns]:
-        """The packets in the blocks at ``at``, all of the current section."""
+    def _packets(self, data: Bytes, records: list[int], offset: int) -> Iterator[Columns]:
+        """The packets in the blocks that begin at ``records``, all of the current section."""
+        if not records:
+            return
+        at = np.array(records, np.int64)
         number = np.arange(self.number + 1, self.number + len(at) + 1)
         self.number += len(at)
         # Simple packet blocks may be shorter than the header of the others: the slack behind the data covers the gather.
         head = gather(data, at, 28).view(self._order + "u4")
         kind = head[:, 0]
-        if len(at) and (kind == _ENHANCED).all():
+        if (kind == _ENHANCED).all():
             yield self._stamped(number, at, head, head[:, 2], offset)
             return
         # Runs of one type, so that packets keep their order.
