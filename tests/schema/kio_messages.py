@@ -151,7 +151,7 @@ def told(entity: Any) -> list[Any]:
 
 def _told(field: KioField, value: Any) -> Any:
     if isinstance(value, tuple):
-        return [_told(field, item) for item in value]
+        return [_told(dataclasses.replace(field, array=False), item) for item in value]
     if value is None:
         return None if field.array else {"uuid": "A" * 22, "datetime_i64": -1}.get(field.type)
     if field.entity:
