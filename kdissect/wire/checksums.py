@@ -14,7 +14,7 @@ _VIEW_FROM = 16384
 
 def crc32(data: bytes, start: int, end: int) -> int:
     """CRC-32 of ``data[start:end]`` with the polynomial of IEEE 802.3, as java.util.zip.CRC32 has it."""
-    return zlib.crc32(memoryview(data)[start:end])
+    return zlib.crc32(data[start:end] if end - start < _VIEW_FROM else memoryview(data)[start:end])
 
 
 def crc32c(data: bytes, start: int, end: int) -> int:

@@ -37,14 +37,13 @@ def read_message(data: bytes, start: int, end: int, reading: Reading) -> dict[st
     Records of magic 0 have the timestamp None.
     """
     offset, size, crc, magic, attributes = MESSAGE_HEAD.unpack_from(data, start)
-    valid = _check_crc(data, start, end, crc, f"message at offset {offset}", start, reading)
     codec = attributes & _CODEC_BITS
     message: dict[str, object] = {
         "base_offset": offset,
         "batch_length": size,
         "magic": magic,
         "crc": crc,
-        "crc_valid": valid,
+        "crc_valid": _crc_holds(data, start, end, crc, "message", start, reading),
         "compression": codec_name(codec),
     }
     append_time: int | None = None
@@ -103,7 +102,7 @@ def _read_inner_set(content: bytes, magic: int, records: list[dict[str, object]]
             reading.fault("records.undecompressable", text, wrapper)
             return
         reading.budget.objects_left -= 1
-        _check_crc(content, at, message_end, crc, f"inner message at offset {offset}", wrapper, reading)
+        _crc_holds(content, at, message_end, crc, "inner message", wrapper, reading)
         records.append(_read_record(content, at, message_end, magic))
         if attributes & _CODEC_BITS:
             text = f"inner message at offset {offset} is compressed again, which Kafka does not permit; left compressed"
@@ -158,8 +157,10 @@ def _read_bytes(data: bytes, at: int, end: int, what: str) -> tuple[bytes | None
     return data[at : at + size], at + size
 
 
-def _check_crc(data: bytes, start: int, end: int, crc: int, what: str, where: int, reading: Reading) -> bool:
+def _crc_holds(data: bytes, start: int, end: int, crc: int, what: str, where: int, reading: Reading) -> bool:
     computed = crc32(data, start + CRC_FROM, end)
-    if computed != crc:
-        reading.fault("records.bad_crc", f"{what}: CRC-32 is {computed:08x}, not {crc:08x}", where)
-    return computed == crc
+    if computed == crc:
+        return True
+    (offset,) = _INT64.unpack_from(data, start)
+    reading.fault("records.bad_crc", f"{what} at offset {offset}: CRC-32 is {computed:08x}, not {crc:08x}", where)
+    return False
