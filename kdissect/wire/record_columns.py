@@ -68,7 +68,7 @@ def read_plain_records(
 
 def _starts(data: bytes, at: int, end: int, count: int) -> Int64s:
     """Where each record's length stands.  Sizes are read as if never negative; the caller checks that."""
-    starts = []
+    starts: list[int] = []
     add = starts.append
     try:
         for _ in range(count):
