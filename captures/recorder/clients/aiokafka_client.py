@@ -65,6 +65,13 @@ async def _drain(*consumers: AIOKafkaConsumer, rounds: int = 20) -> int:
     return got
 
 
+async def _stop(consumer: AIOKafkaConsumer) -> None:
+    # Paused partitions are not fetched: what is still outstanding is answered meanwhile.
+    consumer.pause(*consumer.assignment())
+    await asyncio.sleep(4 * FETCH_WAIT_MS / 1000)
+    await consumer.stop()
+
+
 async def member(config: Config) -> None:
     """A single member of a group: join, commit, fetch offsets, leave."""
     consumer = _consumer(config, "aio-consumer")
@@ -72,7 +79,7 @@ async def member(config: Config) -> None:
     print("consumer:", await _drain(consumer))
     await consumer.commit()
     print([await consumer.committed(partition) for partition in consumer.assignment()])
-    await consumer.stop()
+    await _stop(consumer)
 
 
 async def group(config: Config) -> None:
@@ -85,9 +92,9 @@ async def group(config: Config) -> None:
     print("both consumers:", await _drain(first, second))
     await first.commit()
     print([await first.committed(partition) for partition in first.assignment()])
-    await second.stop()
+    await _stop(second)
     await _drain(first)
-    await first.stop()
+    await _stop(first)
 
 
 async def offsets(config: Config) -> None:
@@ -135,7 +142,7 @@ async def transactions(config: Config) -> None:
     try:
         print("read committed:", await _drain(consumer))
     finally:
-        await consumer.stop()
+        await _stop(consumer)
 
 
 STEPS: dict[str, Callable[[Config], Awaitable[None]]] = {

@@ -120,7 +120,7 @@ def transactions(config: Config) -> None:
     producer.abort_transaction()
     producer.close()
     consumer = _consumer(config, "kp-tx-consumer", group_id="kp-tx-group", isolation_level="read_committed")
-    print("read committed:", _drain(consumer, rounds=15))
+    print("read committed:", _drain(consumer, rounds=30))
     _close(consumer)
 
 

@@ -36,6 +36,7 @@ def _send(producer: Producer, label: str, count: int = 5) -> None:
             headers={"source": b"librdkafka", "empty": b""},
         )
     producer.flush(20)
+    _settle()
 
 
 def topic(config: Config) -> None:
@@ -177,8 +178,9 @@ def transactions(config: Config) -> None:
     producer.produce(TOPIC, key="tx", value="aborted")
     producer.flush(20)
     producer.abort_transaction(30)
-    _drain(consumer, seconds=2, enough=1000)
+    _drain(consumer, seconds=4, enough=1000)
     _close(consumer)
+    _settle()
 
 
 STEPS: dict[str, Callable[[Config], None]] = {
@@ -197,6 +199,7 @@ def main(bootstrap: str, *words: str) -> None:
             print(f"-- {word}", flush=True)
             try:
                 STEPS[word](config)
+                _settle()
             except (KafkaException, TimeoutError) as error:
                 print(f"{word}: {error!r}")
 

@@ -1,0 +1,11 @@
+"""Scenarios by name; each records one or more captures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from recorder.scenarios import kraft
+
+SCENARIOS: dict[str, Callable[[], None]] = {
+    **kraft.SCENARIOS,
+}
