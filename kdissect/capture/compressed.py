@@ -111,11 +111,11 @@ class CompressedSource:
                 if count:
                     break  # what came before the fault first
                 raise self._error
+            if count and self.live and (self._inflater.eof or self._inflater.needs_input) and not self._input:
+                break  # the next bytes may take their time
             if self._inflater.eof and not self._next_frame():
                 break
             if self._inflater.needs_input and not self._input:
-                if count and self.live:
-                    break
                 self._input = self._read()
                 if not self._input:
                     self._error = CorruptCompression(f"the {self._name} data ends early")

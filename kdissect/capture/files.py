@@ -46,7 +46,7 @@ def read_packets(
         if parser is not None:
             source = Prefixed(head, source)
         else:
-            conversion = None if raw.live else converted(info.name)
+            conversion = converted(info.name) if head and not raw.live else None
             if conversion is None:
                 raise NotACapture(_not_a_capture(head, info.compression))
             source.close()
