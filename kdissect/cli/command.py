@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+OTHER = "Other options"
+
 Examples = Sequence[tuple[str, str]]
 """``(what it does, command line)`` pairs."""
 
@@ -14,7 +16,7 @@ Examples = Sequence[tuple[str, str]]
 class Option(click.Option):
     """An option that belongs to a section of the help."""
 
-    def __init__(self, *arguments: Any, section: str = "Other options", **options: Any) -> None:
+    def __init__(self, *arguments: Any, section: str = OTHER, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.section = section
 
@@ -30,9 +32,9 @@ class Command(click.Command):
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
-            if record is not None:
-                sections.setdefault(getattr(parameter, "section", "Other options"), []).append(record)
-        for title, rows in sections.items():
+            if record is not None and not isinstance(parameter, click.Argument):
+                sections.setdefault(getattr(parameter, "section", OTHER), []).append(record)
+        for title, rows in sorted(sections.items(), key=lambda section: section[0] == OTHER):
             with formatter.section(title):
                 formatter.write_dl(rows, col_max=32)
 

@@ -91,14 +91,17 @@ def command(
     listing = host.listings[view]
     sink = common.make_sink(color, utc, bodies, files)
     chosen = output or host.formats["table" if sink.terminal else "text"]
-    options = Options(bodies=bodies and chosen.machine, show_secrets=show_secrets, sort=sort)
+    options = Options(
+        records="full" if bodies and chosen.machine else "heads",
+        show_secrets=show_secrets,
+        sort=None if sort == "release" else sort,
+    )
     dissection = Dissection(files, options, common.warn)
     writer = chosen.open(listing.view, sink)
     summary, window = Summary(), Window(since, until)
-    batches = dissection.batches()
     stopped = False
-    for batch in batches:
-        batch = window.keep(batch, dissection.capture.first_time_ns)
+    for all_of_batch in dissection.batches():
+        batch = window.keep(all_of_batch, dissection.capture.first_time_ns)
         if limit is not None and summary.exchanges + len(batch) >= limit:
             batch, stopped = batch[: limit - summary.exchanges], True
         summary.add(batch)
@@ -106,8 +109,6 @@ def command(
         if stopped:
             break
     writer.finish()
-    if stopped:
-        batches.close()
     for error in dissection.capture.errors:
         common.complain(error)
     if not quiet:

@@ -10,7 +10,8 @@ from kdissect.report.human import count, duration_ms, size
 
 if TYPE_CHECKING:
     from kdissect.dissect import Dissection
-    from kdissect.exchange import Exchange, Ledger
+    from kdissect.exchange import Exchange
+    from kdissect.ledger import Ledger
 
 LEDGER_PARTS = ("decoded", "partial", "opaque", "skipped", "duplicate")
 

@@ -82,7 +82,7 @@ def _api(exchange: Exchange, _: Clock) -> Cell:
 EXCHANGES: View[Exchange] = View(
     name="exchanges",
     columns=(
-        Column("#", lambda e, _: Cell(str(e.index), "quiet"), rank=0, right=True),
+        Column("#", lambda e, _: Cell(str(e.index), "quiet"), rank=0, right=True, comfort=6),
         Column("time", _time, rank=60, plain=_full_time),
         Column("conn", lambda e, _: Cell(str(e.connection), "address"), rank=40, right=True, instead_of="client"),
         Column("client", lambda e, _: Cell(e.client, "address"), rank=30),
@@ -95,7 +95,7 @@ EXCHANGES: View[Exchange] = View(
             maximum=24,
             plain=lambda e, _: escape(e.client_id) if e.client_id else "-",
         ),
-        Column("api", _api, rank=0, maximum=18),
+        Column("api", _api, rank=0, maximum=18, comfort=18),
         Column(
             "topics",
             lambda e, _: Cell(_topics(e, 2), "name"),
@@ -108,6 +108,7 @@ EXCHANGES: View[Exchange] = View(
             "request",
             lambda e, _: Cell(size(e.request_bytes) if e.request_bytes is not None else "", "quiet"),
             rank=25,
+            comfort=7,
             right=True,
             plain=lambda e, _: size(e.request_bytes),
         ),
@@ -118,7 +119,7 @@ EXCHANGES: View[Exchange] = View(
             right=True,
             plain=lambda e, _: size(e.response_bytes),
         ),
-        Column("latency", _latency, rank=55, right=True, plain=lambda e, _: duration_ms(e.latency_ms)),
+        Column("latency", _latency, rank=55, right=True, comfort=7, plain=lambda e, _: duration_ms(e.latency_ms)),
         Column(
             "outcome",
             lambda e, _: outcome_text(e),

@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Final
 
-from kdissect.model import UNSTAMPED
-
 SECOND_NS: Final = 1_000_000_000
 
 SLOW_MS: Final = 100.0
@@ -65,11 +63,6 @@ def slowness(api_key: int | None, latency_ms: float | None) -> str:
     if api_key in WAITING_APIS:
         latency_ms /= 50
     return "very_slow" if latency_ms >= VERY_SLOW_MS else "slow" if latency_ms >= SLOW_MS else ""
-
-
-def rfc3339(ns: int | None, digits: int) -> str | None:
-    """``2026-11-21T10:00:00.123456Z``; ``None`` for an unstamped time."""
-    return None if ns is None or ns == UNSTAMPED else Clock(utc=True).full(ns, digits)
 
 
 class Clock:

@@ -33,14 +33,18 @@ def pad(text: str, width: int, right: bool) -> str:
     return space + text if right else text + space
 
 
-def fit(columns: Sequence[Column[Row]], natural: Sequence[int], width: int) -> dict[int, int]:
+def fit(columns: Sequence[Column[Row]], natural: Sequence[int], width: int, more: bool = False) -> dict[int, int]:
     """Chooses columns for a terminal of ``width`` cells, given the natural width of each.
 
     Returns column position -> width.  The least important go first, one by
     one: the inessential until the rest is comfortable, others until the rest
     fits at its narrowest.  Then what is left over is given back, the most
-    important first.  Columns of rank 0 stay always.
+    important first.  Columns of rank 0 stay always.  ``more`` rows, unseen
+    yet, may be wider: then comfortable widths are aimed at even if nothing
+    needs them yet.
     """
+    if more:
+        natural = [max(n, c.comfort or 0) for c, n in zip(columns, natural, strict=True)]
     wanted = [max(len(c.title), min(n, c.maximum)) for c, n in zip(columns, natural, strict=True)]
     least = [w if c.minimum is None else min(w, max(c.minimum, len(c.title))) for c, w in zip(columns, wanted, strict=True)]
     comfortable = [max(low, min(w, c.comfort or 0)) for c, w, low in zip(columns, wanted, least, strict=True)]
@@ -62,7 +66,10 @@ def fit(columns: Sequence[Column[Row]], natural: Sequence[int], width: int) -> d
     left = spare(least)
     for aim in (comfortable, wanted):
         for at in sorted(widths, key=lambda at: (columns[at].rank > 0, -columns[at].rank)):
-            more = max(0, min(left, aim[at] - widths[at]))
-            widths[at] += more
-            left -= more
+            grown = max(0, min(left, aim[at] - widths[at]))
+            widths[at] += grown
+            left -= grown
+    last = max(widths)
+    if columns[last].minimum is not None:
+        widths[last] += left  # Costs nothing: there is nothing to the right of it.
     return widths

@@ -14,16 +14,15 @@ from collections.abc import Sequence
 from math import ceil, floor, log10
 from typing import TYPE_CHECKING, Final
 
-from kdissect.report.human import rfc3339
+from kdissect.exchange import rfc3339
 
 if TYPE_CHECKING:
     from kdissect.dissect import CaptureInfo, Connection, Dissection
-    from kdissect.exchange import Exchange, Ledger
+    from kdissect.exchange import Exchange
 
 MAX_ROWS: Final = 10_000
 MAX_EXACT: Final = 1 << 24
 OUTCOMES: Final = ("answered", "no_reply_expected", "unanswered", "request_missing")
-LEDGER: Final = ("captured", "decoded", "partial", "opaque", "skipped", "duplicate", "missing")
 
 
 class Budget:
@@ -172,7 +171,7 @@ class Stats:
             ],
             "topics": [{"topic": topic, **tally.to_json()} for (topic,), tally in self.topics.sorted()],
             "errors": [{"error": error, "api": api, **tally.to_json()} for (error, api), tally in self.errors.sorted()],
-            "ledger": ledger_json(dissection.ledger),
+            "ledger": dissection.ledger.to_contract(),
         }
 
 
@@ -195,10 +194,5 @@ def connection_json(connection: Connection) -> dict[str, object]:
         "broker": connection.broker,
         "protocol": connection.protocol,
         "exchanges": connection.exchanges,
-        "ledger": ledger_json(connection.ledger),
+        "ledger": connection.ledger.to_contract(),
     }
-
-
-def ledger_json(ledger: Ledger) -> dict[str, int]:
-    """Where every byte went."""
-    return {part: getattr(ledger, part) for part in LEDGER}

@@ -39,7 +39,7 @@ class Column(Generic[Row]):
     minimum: int | None = None
     """Narrowest useful width; ``None``: values are never cut, a wide one takes room from the columns after it in its row."""
     comfort: int | None = None
-    """Width that is worth more than a column of a rank below :data:`ESSENTIAL`."""
+    """Width that is worth more than a column of a rank below :data:`ESSENTIAL`, and is kept ready for rows yet to come."""
     maximum: int = 47
     """No wider than this, however long the values: the others need room too."""
     right: bool = False

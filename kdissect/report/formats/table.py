@@ -47,13 +47,13 @@ class Table(Generic[Row]):
 
     def finish(self) -> None:
         if self._waiting:
-            self._begin()
+            self._begin(more=False)
         self._output.flush()
 
-    def _begin(self) -> None:
+    def _begin(self, more: bool = True) -> None:
         columns = self._view.columns
         natural = [max(cells(line[at].text) for line in self._waiting) for at in range(len(columns))]
-        self._widths = fit(columns, natural, self._sink.width)
+        self._widths = fit(columns, natural, self._sink.width, more)
         self._emit([Cell(column.title, "heading") for column in columns])
         for line, moment in zip(self._waiting, self._moments, strict=True):
             self._line(line, moment)

@@ -1,0 +1,72 @@
+"""``kdissect stats``: counts, bytes and latencies."""
+
+from __future__ import annotations
+
+import click
+
+from kdissect.cli import common
+from kdissect.cli.command import Command
+from kdissect.cli.moments import Moment, Window
+
+_EXAMPLES = [
+    ("What is in a capture:", "kdissect stats broker.pcapng"),
+    ("Without the first ten seconds:", "kdissect stats broker.pcapng --since +10s"),
+    ("Slowest APIs first, with jq:", "kdissect stats -f json c.pcap | jq '.apis | sort_by(-.latency_ms.p99)'"),
+    ("Is every byte accounted for?", "kdissect stats -f json c.pcap | jq .ledger"),
+]
+
+
+@click.command(cls=Command, examples=_EXAMPLES, short_help="Count and measure: APIs, clients, topics, errors, lost bytes.")
+@common.files_argument
+@common.time_window
+@common.option("--full", "--all", "full", section=common.SHOW, is_flag=True, help="All rows of every table.")
+@common.zone
+@common.option(
+    "-f",
+    "--format",
+    "output",
+    section=common.OUTPUT,
+    type=click.Choice(["table", "json"]),
+    default="table",
+    help="table (default) or json.",
+)
+@common.color
+@common.quiet
+def command(
+    files: tuple[str, ...],
+    since: Moment | None,
+    until: Moment | None,
+    full: bool,
+    utc: bool,
+    output: str,
+    color: str,
+    quiet: bool,
+) -> int:
+    """Count and measure what is in captures: by API, client, topic and error.
+
+    An exchange that names several topics or errors counts for each of them.
+    Percentiles are nearest-rank. The bytes are all TCP payload bytes of the Kafka
+    connections: decoded to the last byte, partial (up to a fault or a cut),
+    opaque (no schema, or no request), skipped while looking for the next message,
+    duplicate (retransmitted), and missing from the capture.
+    """
+    from kdissect.dissect import Dissection, Options
+    from kdissect.report.formats.json_lines import encode
+    from kdissect.report.stats import Stats
+
+    dissection = Dissection(files, Options(records="heads"), common.warn)
+    stats, window = Stats(), Window(since, until)
+    for batch in dissection.batches():
+        stats.add(window.keep(batch, dissection.capture.first_time_ns))
+    sink = common.make_sink(color, utc)
+    tables = stats.to_json(dissection)
+    if output == "json":
+        sink.stream.write(encode(tables, sink) + b"\n")
+        sink.stream.flush()
+    else:
+        from kdissect.report.stats_tables import write_stats
+
+        write_stats(tables, dissection.capture, sink, full)
+    for error in dissection.capture.errors:
+        common.complain(error)
+    return 1 if dissection.capture.errors else 0

@@ -1,0 +1,130 @@
+"""One exchange in full: who, when, how it ended, and both messages field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kdissect.report.escape import escape
+from kdissect.report.exchanges import api_text, outcome_text
+from kdissect.report.fields import Reading, struct_nodes
+from kdissect.report.human import duration_ms, size, slowness
+from kdissect.report.sink import Sink
+from kdissect.report.tree import Node, TreePrinter
+from kdissect.schema.catalogue import api as find_api
+
+if TYPE_CHECKING:
+    from kdissect.exchange import Exchange, Finding
+    from kdissect.schema.message import Message
+
+_MARKS = {"critical": ("✖", "critical"), "warning": ("▲", "warning"), "note": ("●", "note")}
+
+
+def show(
+    exchange: Exchange,
+    sink: Sink,
+    how: Reading,
+    spans: bool = False,
+    show_secrets: bool = False,
+    triage: tuple[Finding, ...] = (),
+) -> None:
+    """Writes the exchange to ``sink``; ``spans``: every field with its offset, length and bytes; ``triage``: what rules found."""
+    printer = TreePrinter(sink, how.full)
+    _head(exchange, sink, printer, triage)
+    for kind in ("request", "response"):
+        printer.line()
+        _message(exchange, kind, printer, how, spans, show_secrets)
+    printer.output.flush()
+
+
+def _head(exchange: Exchange, sink: Sink, printer: TreePrinter, triage: tuple[Finding, ...]) -> None:
+    outcome = outcome_text(exchange, most=20)
+    title = [(f"#{exchange.index}  ", "quiet"), (api_text(exchange), "api"), ("  ", ""), (outcome.text, outcome.style)]
+    if exchange.latency_ms is not None:
+        title += [(" in ", "quiet"), (duration_ms(exchange.latency_ms), slowness(exchange.api_key, exchange.latency_ms))]
+    printer.line(*title)
+    _row(printer, "connection", (str(exchange.connection), ""), (f"  {exchange.client} → {exchange.broker}", "address"))
+    who = [(escape(exchange.client_id) if exchange.client_id is not None else "null", "name")]
+    if exchange.principal is not None:
+        who.append((f"  as {escape(exchange.principal)}", "name"))
+    _row(printer, "client id", *who)
+    for kind in ("request", "response"):
+        time, count, packets = (getattr(exchange, f"{kind}_{what}") for what in ("time_ns", "bytes", "packets"))
+        if count is None:
+            _row(printer, kind, ("none in the capture", "quiet"))
+            continue
+        parts = [("unstamped", "quiet") if time is None else (sink.clock.full(time, exchange.time_digits), "time")]
+        parts.append((f"  {size(count)}" + (f" ({count:,} bytes)" if count >= 1000 else ""), ""))
+        if packets is not None:
+            first, last = packets
+            file = (exchange.response_file or exchange.file) if kind == "response" else exchange.file
+            number = f"packet {first}" if first == last else f"packets {first} to {last}"
+            parts.append((f"  {number} of {escape(file)}", "quiet"))
+        _row(printer, kind, *parts)
+    if exchange.throttle_time_ms:
+        _row(printer, "throttled", (duration_ms(exchange.throttle_time_ms), "slow"))
+    for finding in (*exchange.findings, *triage):
+        mark, style = _MARKS[finding.severity]
+        _row(printer, "finding", (f"{mark} {finding.code}", style), (f"  {escape(finding.text)}", ""))
+
+
+def _row(printer: TreePrinter, label: str, *parts: tuple[str, str]) -> None:
+    printer.line((f"  {label:<11} ", "quiet"), *parts)
+
+
+def _message(exchange: Exchange, kind: str, printer: TreePrinter, how: Reading, spans: bool, show_secrets: bool) -> None:
+    message: Message | None = getattr(exchange, kind)
+    frame: memoryview | None = getattr(exchange, f"{kind}_frame")
+    if message is None:
+        reason = "not in the capture" if frame is None else "cannot be decoded without its request"
+        printer.print(Node(f"{kind}", reason, "quiet", label_style="heading"))
+        return
+    data: bytes | None = None
+    if spans and frame is not None:
+        data = bytes(frame[4:])
+        how = replace(how, spans=_spans(exchange, kind, data, show_secrets))
+    root = Node(kind, f"{escape(message.api)} v{message.version}", "api", label_style="heading", children=_nodes(message, how))
+    printer.print(root, data)
+
+
+def _nodes(message: Message, how: Reading) -> Iterator[Node]:
+    from kdissect.schema.catalogue import format as find_format
+
+    header = message.header
+    if how.spans is not None:
+        name = "RequestHeader" if message.kind == "request" else "ResponseHeader"
+        fields = find_format(name).layout("fields", _header_version(message)).fields
+        yield Node("header", span=None, children=struct_nodes(fields, header, "header", None, how), label_style="quiet")
+    elif "correlation_id" in header:
+        yield Node("correlation_id", str(header["correlation_id"]))
+    if message.body is not None:
+        try:
+            fields = find_api(message.api_key).layout(message.kind, message.version).fields
+        except KeyError:
+            fields = ()
+        yield from struct_nodes(fields, message.body, "", None, how)
+    if message.fault is not None:
+        where = f" in {message.fault.path}" if message.fault.path else ""
+        yield Node("", f"▲ here decoding ended{where}: {escape(message.fault.reason)}", "warning", f"byte {message.fault.offset}")
+    if message.trailing:
+        yield Node("", f"▲ {message.trailing:,} bytes follow", "warning")
+
+
+def _header_version(message: Message) -> int:
+    try:
+        return find_api(message.api_key).layout(message.kind, message.version).header_version
+    except KeyError:
+        return 1 if message.kind == "request" else 0
+
+
+def _spans(exchange: Exchange, kind: str, data: bytes, show_secrets: bool) -> dict[str, tuple[int, int]]:
+    from kdissect.schema.message import DecodeOptions, decode_request, decode_response
+
+    options = DecodeOptions(show_secrets=show_secrets, records="skip", spans=True)
+    if kind == "request":
+        decoded = decode_request(data, options=options)
+    else:
+        assert exchange.api_key is not None and exchange.api_version is not None
+        decoded = decode_response(data, exchange.api_key, exchange.api_version, options=options)
+    return decoded.spans or {}
