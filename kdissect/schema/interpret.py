@@ -202,7 +202,7 @@ class Interpreter:
             try:
                 self._field(element, values, index, f"{path}[{index}]")
             except DecodeError:
-                if values[index] is None:
+                if not values[index]:  # nothing of it was read
                     values.pop()
                 raise
         if not fits:
