@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 import subprocess
 
@@ -37,7 +38,7 @@ def converted(path: str) -> ConvertedSource | None:
         stderr=subprocess.DEVNULL,
         bufsize=0,
     )
-    assert process.stdout is not None
+    assert isinstance(process.stdout, io.FileIO)
     source = FileSource(process.stdout)
     head = read_head(source, _HEAD)
     result = ConvertedSource(head, source, process)

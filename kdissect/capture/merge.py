@@ -67,7 +67,7 @@ def merge(inputs: list[Input]) -> Iterator[PacketBatch]:
         if limit is None:
             break
         parts: list[tuple[PacketBatch, Int64s]] = []
-        for stream in list(active):
+        for stream in sorted(active, key=lambda s: s.order):
             side = "right" if stream.order <= limit[1] else "left"
             stop = int(np.searchsorted(stream.key, limit[0], side))  # type: ignore[call-overload]
             if stop > stream.at:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 import select
 import stat
-import sys
 import time
-from typing import IO, Protocol
+from typing import Protocol
 
 LINGER_SECONDS = 0.02
 """How long a pipe is listened to for more bytes before what came is dissected."""
@@ -32,9 +32,8 @@ class Source(Protocol):
 class FileSource:
     """A regular file, or a pipe, terminal or other stream that gives bytes as they come."""
 
-    def __init__(self, raw: IO[bytes], *, owned: bool = True) -> None:
+    def __init__(self, raw: io.FileIO) -> None:
         self._raw = raw
-        self._owned = owned
         self.live = not stat.S_ISREG(os.fstat(raw.fileno()).st_mode)
 
     def read_into(self, target: memoryview) -> int:
@@ -50,15 +49,14 @@ class FileSource:
         return count
 
     def _read(self, target: memoryview) -> int:
-        return os.readv(self._raw.fileno(), [target])
+        return self._raw.readinto(target) or 0
 
     def _ready(self, deadline: float) -> bool:
         wait = deadline - time.monotonic()
         return wait > 0 and bool(select.select([self._raw.fileno()], [], [], wait)[0])
 
     def close(self) -> None:
-        if self._owned:
-            self._raw.close()
+        self._raw.close()
 
 
 class Prefixed:
@@ -95,10 +93,10 @@ def read_head(source: Source, size: int) -> bytes:
 def open_source(name: str) -> FileSource:
     """The bytes of the file ``name``, of standard input for ``-``.  Raises OSError."""
     if name == "-":
-        return FileSource(sys.stdin.buffer, owned=False)
+        return FileSource(io.FileIO(0, closefd=False))
     if os.path.isdir(name):
         raise IsADirectoryError("is a directory; give the capture files in it")
-    return FileSource(open(name, "rb", buffering=0))
+    return FileSource(io.FileIO(name))
 
 
 def fault(error: OSError) -> str:

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import lz4.frame
 import pytest
@@ -72,7 +73,7 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("kdissect.capture.sources.open", refuse, raising=False)
+    monkeypatch.setattr("io.FileIO", refuse)
     assert read([path]).errors == [f"{path}: permission denied"]
 
 
@@ -160,10 +161,8 @@ def test_a_bomb_is_read_in_little_memory(tmp_path: Path, name: str, compress: Ca
 
 
 def run(code: str, *args: str, stdin: bytes | int) -> str:
-    kind = {"input": stdin} if isinstance(stdin, bytes) else {"stdin": stdin}
-    return subprocess.run(
-        [sys.executable, "-c", code, *args], stdout=subprocess.PIPE, text=False, check=True, **kind
-    ).stdout.decode()  # type: ignore[call-overload]
+    kind: dict[str, Any] = {"input": stdin} if isinstance(stdin, bytes) else {"stdin": stdin}
+    return subprocess.run([sys.executable, "-c", code, *args], stdout=subprocess.PIPE, check=True, **kind).stdout.decode()
 
 
 COUNT = (
