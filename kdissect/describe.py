@@ -10,8 +10,8 @@ from kdissect.exchange import Exchange, Finding, stamp
 from kdissect.ledger import Ledger
 from kdissect.protocol.correlate import LONG_POLLS, Settled
 from kdissect.protocol.session import Session
-from kdissect.schema.entities import Entities, collect
-from kdissect.schema.message import Message, decode_request, decode_response
+from kdissect.schema.collect import NOTHING, Entities, collect
+from kdissect.schema.message import DecodeOptions, Message, decode_request, decode_response
 from kdissect.stream.endpoints import Endpoints
 from kdissect.stream.framing import Frame
 
@@ -26,9 +26,8 @@ _REASONS = {
 class Describer:
     """Describes settled exchanges in order of release; remembers topic ids and accounts for every byte."""
 
-    def __init__(self, records: str, show_secrets: bool, files: Sequence[CaptureFile], endpoints: Endpoints) -> None:
-        self._records = records
-        self._show_secrets = show_secrets
+    def __init__(self, decoding: DecodeOptions, files: Sequence[CaptureFile], endpoints: Endpoints) -> None:
+        self._decoding = decoding
         self._files = files
         self._endpoints = endpoints
         self.topic_names: dict[str, str] = {}
@@ -43,13 +42,11 @@ class Describer:
         findings: list[Finding] = []
         asked = answered = None
         if request is not None:
-            asked = decode_request(request.data[4:], records=self._records, show_secrets=self._show_secrets)
+            asked = decode_request(request.data[4:], options=self._decoding)
             self._account(request, asked, ledger, findings, "request")
         if response is not None:
             if head is not None:
-                answered = decode_response(
-                    response.data[4:], head.api_key, head.api_version, records=self._records, show_secrets=self._show_secrets
-                )
+                answered = decode_response(response.data[4:], head.api_key, head.api_version, options=self._decoding)
                 self._account(response, answered, ledger, findings, "response")
             elif response.complete:
                 ledger.opaque += response.captured
@@ -58,7 +55,10 @@ class Describer:
         findings += _pairing(settled, asked)
         first = request or response
         assert first is not None
-        entities = self._entities(asked, answered)
+        of_request, of_response = (
+            NOTHING if message is None else collect(message.api_key, message.version, message.kind, message.body)
+            for message in (asked, answered)
+        )
         client_side = session.client or 0
         ends = session.incarnation.endpoints
         client, broker = (self._endpoints.text(ends[side]) for side in (client_side, 1 - client_side))
@@ -85,10 +85,10 @@ class Describer:
             response_packets=None if response is None else (response.first.number, response.last.number),
             outcome=settled.outcome,
             unanswered_reason=settled.reason,
-            error_codes=[schema.error_name(code) for code in entities.error_codes],
-            throttle_time_ms=entities.throttle_time_ms,
-            topics=self._topics(entities),
-            groups=list(entities.groups),
+            error_codes=[schema.error_name(code) for code in of_response.error_codes],
+            throttle_time_ms=of_response.throttle_time_ms,
+            topics=self._topics((of_request, of_response)),
+            groups=list(dict.fromkeys(of_request.groups + of_response.groups)),
             findings=findings,
             request=asked,
             response=answered,
@@ -122,17 +122,11 @@ class Describer:
         for record_fault in message.record_faults:
             findings.append(Finding(record_fault.code, "warning", record_fault.text))
 
-    def _entities(self, asked: Message | None, answered: Message | None) -> Entities:
-        found = [
-            collect(message.api_key, message.version, message.kind, message.body)
-            for message in (asked, answered)
-            if message is not None and message.body is not None
-        ]
-        return Entities.merged(found)
-
-    def _topics(self, entities: Entities) -> list[str]:
+    def _topics(self, spoken: Sequence[Entities]) -> list[str]:
         """Names and ids in order of appearance, ids replaced by names where the capture has shown them."""
-        names = [self.topic_names.get(topic, topic) for topic in entities.topics]
+        for entities in spoken:
+            self.topic_names.update(entities.topic_names)
+        names = (self.topic_names.get(t.text, t.text) if t.is_id else t.text for e in spoken for t in e.mentions)
         return list(dict.fromkeys(names))
 
 

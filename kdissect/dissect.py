@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from kdissect.capture import CaptureReader, open_captures
 from kdissect.describe import Describer
@@ -13,6 +14,7 @@ from kdissect.ledger import Ledger
 from kdissect.model import UNSTAMPED, PacketBatch
 from kdissect.protocol.correlate import Settled
 from kdissect.protocol.session import Session
+from kdissect.schema.message import DecodeOptions
 from kdissect.stream.connections import ConnectionTable
 from kdissect.stream.endpoints import Endpoints
 from kdissect.stream.limits import DEFAULT, Limits
@@ -24,8 +26,9 @@ from kdissect.stream.segments import Segmenter
 class Options:
     """What a dissection is to deliver."""
 
-    records: str = "full"
-    """``full``: record batches with their records; ``heads``: without records, nothing is decompressed."""
+    records: Literal["full", "heads", "skip"] = "full"
+    """``full``: record batches with their records; ``heads``: batches are checked but their records left out;
+    ``skip``: not even that."""
     show_secrets: bool = False
     since_ns: int | None = None
     until_ns: int | None = None
@@ -80,7 +83,8 @@ class Dissection:
         self.capture = CaptureInfo(list(paths))
         self.connections: list[Connection] = []
         self.ledger = Ledger()
-        self._describer = Describer(options.records, options.show_secrets, self.reader.files, self.endpoints)
+        decoding = DecodeOptions(show_secrets=options.show_secrets, records=options.records)
+        self._describer = Describer(decoding, self.reader.files, self.endpoints)
         self._sessions: dict[int, Session] = {}
         self._latest: dict[tuple[int, int], int] = {}
         self._timers: list[tuple[int, int]] = []
@@ -115,7 +119,7 @@ class Dissection:
         """Run one batch of packets through the stages; return what it settled."""
         segments = self.segmenter.feed(packets)
         owners, sides = self.table.assign(segments)
-        data = memoryview(segments.data)
+        data = segments.data.data
         done: list[tuple[Settled, Session]] = []
         touched: set[Session] = set()
         columns = (

@@ -9,8 +9,9 @@ from __future__ import annotations
 from enum import Enum
 
 from kdissect.protocol.heads import RequestHead
-from kdissect.schema.message import Message, decode_request, decode_response
+from kdissect.schema.message import DecodeOptions, Message, decode_request, decode_response
 
+_SKIP = DecodeOptions(records="skip")
 CONVINCING_PREFIX = 64 << 10
 """So many bytes without a fault convince even before the message's end is there."""
 
@@ -28,17 +29,17 @@ class Verdict(Enum):
 def judge_request(data: bytes | bytearray, at: int, head: RequestHead) -> Verdict:
     """Judge the request at ``at``, of which :func:`~kdissect.protocol.heads.sane_request` found the head."""
     body = bytes(data[at + 4 : at + head.size])
-    return _verdict(decode_request(body, records="skip"), len(body) == head.size - 4)
+    return _verdict(decode_request(body, options=_SKIP), len(body) == head.size - 4)
 
 
 def judge_response(data: bytes | bytearray, at: int, size: int, api_key: int, api_version: int) -> Verdict:
     """Judge the response of ``size`` bytes (prefix included) at ``at`` as the answer to a request of this API and version."""
     body = bytes(data[at + 4 : at + size])
-    return _verdict(decode_response(body, api_key, api_version, records="skip"), len(body) == size - 4)
+    return _verdict(decode_response(body, api_key, api_version, options=_SKIP), len(body) == size - 4)
 
 
 def _verdict(message: Message, whole: bool) -> Verdict:
     fault = message.fault
     if whole:
         return Verdict.YES if fault is None and not message.trailing else Verdict.NO
-    return Verdict.WAIT if fault is not None and fault.short else Verdict.NO
+    return Verdict.WAIT if fault is not None and fault.kind == "more" else Verdict.NO

@@ -83,7 +83,7 @@ def response_head(data: memoryview | bytes | bytearray, at: int = 0) -> tuple[in
 
 
 def sane_request(data: memoryview | bytes | bytearray, at: int = 0, largest: int = LARGEST_SOUGHT) -> RequestHead | None:
-    """The header at ``at`` if it is one that a Kafka client could have sent: a known API and version, a client_id that is text."""
+    """The header at ``at`` if it is one that a Kafka client could have sent: a known API and version, a client_id of text."""
     head = request_head(data, at)
     if head is None or not known(head.api_key, head.api_version) or not 12 <= head.size <= largest:
         return None

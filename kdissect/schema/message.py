@@ -30,8 +30,8 @@ class DecodeOptions:
 
     show_secrets: bool = False
     """Secrets in clear, not as ``{"redacted": LENGTH}``."""
-    records: Literal["full", "skip"] = "full"
-    """``skip`` leaves :class:`~kdissect.schema.records_field.RawRecords` where record batches are."""
+    records: Literal["full", "heads", "skip"] = "full"
+    """``heads`` checks batches but leaves their records out, decompressing nothing; ``skip`` leaves :class:`~kdissect.schema.records_field.RawRecords` where record batches are."""
     spans: bool = False
     """Say which bytes every field stands in; several times slower."""
     limits: Limits = DEFAULT_LIMITS
@@ -154,8 +154,8 @@ def _decode(
 
 
 def _records_reader(data: bytes, kind: str, options: DecodeOptions) -> Any:
-    if options.records == "full":
-        return FullRecords(len(data), kind == "response", options.limits)
+    if options.records != "skip":
+        return FullRecords(len(data), kind == "response", options.limits, decode=options.records == "full")
     return skip_in_request if kind == "request" else skip_in_response
 
 

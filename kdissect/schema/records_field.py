@@ -39,10 +39,11 @@ class RawRecords:
 class FullRecords:
     """Reads the ``records`` fields of one message under one budget and gathers their faults."""
 
-    __slots__ = ("budget", "faults", "partial_ok")
+    __slots__ = ("budget", "decode", "faults", "partial_ok")
 
-    def __init__(self, size: int, partial_ok: bool, limits: Limits = DEFAULT_LIMITS) -> None:
-        """``size``: bytes of the whole message."""
+    def __init__(self, size: int, partial_ok: bool, limits: Limits = DEFAULT_LIMITS, *, decode: bool = True) -> None:
+        """``size``: bytes of the whole message; ``decode``: False for the heads of batches only."""
+        self.decode = decode
         self.budget = Budget(size, limits)
         self.partial_ok = partial_ok
         self.faults: list[RecordFault] = []
@@ -52,7 +53,7 @@ class FullRecords:
         from kdissect.wire.records import read_records
 
         content = data[start:stop]
-        batches, faults = read_records(content, partial_ok=self.partial_ok, budget=self.budget)
+        batches, faults = read_records(content, decode=self.decode, partial_ok=self.partial_ok, budget=self.budget)
         self.faults.extend(replace(fault, offset=start + fault.offset) for fault in faults)
         return batches
 

@@ -213,7 +213,7 @@ class Framer:
             want = assembly.total or 4
             if not assembly.admitted and assembly.total:
                 want = min(HEAD, assembly.total)
-            step = data[at : at + want - assembly.seen]
+            step = data[at : at + max(0, want - assembly.seen)]
             assembly.add(step, packet)
             at += len(step)
             if assembly.seen < want:
