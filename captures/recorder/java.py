@@ -20,7 +20,7 @@ def compiled(jars: str, *sources: str) -> str:
     target = WORK / "classes" / jars
     target.mkdir(parents=True, exist_ok=True)
     files = [str(SOURCES / f"{source}.java") for source in sources]
-    command = ["javac", "-nowarn", "-Xlint:none", "-d", str(target), "-cp", classpath(jars), *files]
+    command = ["javac", "-nowarn", "-Xlint:none", "-Xlint:-removal", "-d", str(target), "-cp", classpath(jars), *files]
     subprocess.run(command, check=True)
     return f"{target}:{classpath(jars)}"
 

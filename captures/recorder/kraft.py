@@ -6,6 +6,7 @@ can tell them apart.
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -145,6 +146,17 @@ class KraftCluster:
         node.start()
         self.nodes[number] = node
         return node
+
+    def directory(self, number: int) -> str:
+        """The id of a node's metadata directory."""
+        written = (self.folder / str(number) / "a" / "meta.properties").read_text()
+        return re.findall(r"directory\.id=(\S+)", written)[0]
+
+    def move_controller(self, number: int, port: int) -> None:
+        """Let a stopped node's controller listen on another port from its next start on."""
+        config = self.folder / f"{number}.properties"
+        old = f"CONTROLLER://{self.host(number)}:{CONTROLLER_PORT}"
+        config.write_text(config.read_text().replace(old, old.replace(str(CONTROLLER_PORT), str(port))))
 
     def prepare(self) -> None:
         """Format all nodes: outside of any recording."""

@@ -31,6 +31,7 @@ class Recording:
         interface: ``lo``, or ``any`` for a Linux cooked capture.
         link_type: tcpdump's name of a data link type, for example ``LINUX_SLL``.
         nanoseconds: time stamps in nanoseconds instead of microseconds.
+        whole_connections: leave out connections that were open before the recording.
     """
 
     def __init__(
@@ -42,7 +43,9 @@ class Recording:
         interface: str = "lo",
         link_type: str | None = None,
         nanoseconds: bool = False,
+        whole_connections: bool = False,
     ) -> None:
+        self._whole_connections = whole_connections
         self._target = target
         self._comment = comment
         self._raw = Path(tempfile.mkdtemp(prefix="recorder-")) / "raw.pcap"
@@ -95,6 +98,8 @@ class Recording:
         dropped = re.search(r"(\d+) packets? dropped by kernel", report)
         if dropped is None or dropped.group(1) != "0":
             raise RecordingFailed(f"the capture has holes: {report.strip()}")
+        if self._whole_connections:
+            self._keep_whole_connections()
         # A temporary name: editcap must not leave half a file under the final one.
         done = self._raw.with_suffix(".pcapng")
         editcap = ["editcap", "-F", "pcapng", "--capture-comment", self._comment]
@@ -102,3 +107,14 @@ class Recording:
         self._target.write_bytes(done.read_bytes())
         self._raw.unlink()
         done.unlink()
+
+    def _keep_whole_connections(self) -> None:
+        read = ["tcpdump", "-r", str(self._raw), "-n", "-t", "-q"]
+        opened = "tcp[tcpflags] & (tcp-syn|tcp-ack) == tcp-syn"
+        lines = subprocess.run([*read, opened], capture_output=True, text=True, check=True).stdout
+        ports = re.findall(r"^IP6? \S+\.(\d+) >", lines, re.MULTILINE)
+        kept = self._raw.with_name("kept.pcap")
+        wanted = " or ".join(f"port {port}" for port in ports)
+        nanoseconds = [part for part in self._command if part.startswith("--time-stamp")]
+        subprocess.run([*read[:4], *nanoseconds, "-w", str(kept), wanted], check=True, stderr=subprocess.DEVNULL)
+        kept.replace(self._raw)

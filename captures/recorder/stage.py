@@ -19,17 +19,25 @@ def recording(
     interface: str = "lo",
     link_type: str | None = None,
     nanoseconds: bool = False,
+    whole_connections: bool = False,
 ) -> Recording:
     """A recording that becomes ``captures/NAME.pcapng``."""
-    target = CAPTURES / f"{name}.pcapng"
     return Recording(
-        target, capture_filter, comment, interface=interface, link_type=link_type, nanoseconds=nanoseconds
+        CAPTURES / f"{name}.pcapng",
+        capture_filter,
+        comment,
+        interface=interface,
+        link_type=link_type,
+        nanoseconds=nanoseconds,
+        whole_connections=whole_connections,
     )
 
 
 def java_client(
     jars: str, program: str, bootstrap: str, *words: str, timeout: float = 240, options: tuple[str, ...] = ()
-) -> None:
-    """Run ``Traffic`` or ``AdminTour`` with its steps, and show what it printed."""
+) -> str:
+    """Run ``Traffic`` or ``AdminTour`` with its steps; shows and returns what it printed."""
     path = compiled(jars, *_JAVA_CLIENTS)
-    print(run_tool(jars, program, bootstrap, *words, path=path, timeout=timeout, options=options), flush=True)
+    printed = run_tool(jars, program, bootstrap, *words, path=path, timeout=timeout, options=options)
+    print(printed, flush=True)
+    return printed

@@ -34,7 +34,8 @@ public final class AdminTour {
 
     private static Steps.Step with(Call call) {
         return config -> {
-            Properties own = Steps.with(config, "client.id", "java-admin", "default.api.timeout.ms", "30000");
+            Properties own = Steps.with(config, "client.id", "java-admin", "default.api.timeout.ms", "30000",
+                "enable.metrics.push", "true");
             own.remove("topic");
             try (Admin admin = Admin.create(own)) {
                 return call.run(admin);
@@ -45,7 +46,7 @@ public final class AdminTour {
     public static void main(String[] words) {
         new Steps()
             .add("topics", with(AdminTour::topics))
-            .add("many-partitions", with(AdminTour::manyPartitions))
+            .add("led-by-two", with(AdminTour::ledByTwo))
             .add("configs", with(AdminTour::configs))
             .add("acls", with(AdminTour::acls))
             .add("quotas", with(AdminTour::quotas))
@@ -78,8 +79,10 @@ public final class AdminTour {
         return again + " " + admin.describeTopics(List.of("orders", "scratch")).allTopicNames().get().keySet();
     }
 
-    static Object manyPartitions(Admin admin) throws Exception {
-        return admin.createTopics(List.of(new NewTopic("wide", 12, (short) -1))).all().get();
+    /** A topic whose first partition broker 2 leads. */
+    static Object ledByTwo(Admin admin) throws Exception {
+        return admin.createTopics(List.of(
+            new NewTopic("led-by-two", Map.of(0, List.of(2, 3, 1), 1, List.of(3, 1, 2))))).all().get();
     }
 
     static Object configs(Admin admin) throws Exception {
@@ -124,10 +127,11 @@ public final class AdminTour {
     }
 
     static Object scram(Admin admin) throws Exception {
-        admin.alterUserScramCredentials(List.of(
-            new UserScramCredentialUpsertion("alice", new ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096), "alice-secret"),
-            new UserScramCredentialUpsertion("alice", new ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096), "alice-secret")))
-            .all().get();
+        for (ScramMechanism mechanism : List.of(ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)) {
+            admin.alterUserScramCredentials(List.of(
+                new UserScramCredentialUpsertion("alice", new ScramCredentialInfo(mechanism, 4096), "alice-secret")))
+                .all().get();
+        }
         admin.describeUserScramCredentials().all().get();
         try {
             admin.alterUserScramCredentials(List.of(
@@ -217,6 +221,7 @@ public final class AdminTour {
 
     static Object features(Admin admin) throws Exception {
         Object found = admin.describeFeatures().featureMetadata().get();
+        // Refused: the brokers no longer support so old a level.
         admin.updateFeatures(Map.of("metadata.version", new FeatureUpdate((short) 1, FeatureUpdate.UpgradeType.SAFE_DOWNGRADE)),
             new UpdateFeaturesOptions().validateOnly(true)).all().get();
         return found;

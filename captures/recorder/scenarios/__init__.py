@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from recorder.scenarios import kraft
+from recorder.scenarios import kraft, tour
 
 SCENARIOS: dict[str, Callable[[], None]] = {
     **kraft.SCENARIOS,
+    **tour.SCENARIOS,
 }
