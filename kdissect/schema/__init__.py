@@ -15,6 +15,7 @@ from kdissect.schema.catalogue import (
     format,
     formats,
     load,
+    record,
     version_table,
 )
 from kdissect.schema.error_codes import error_codes, error_name
@@ -36,5 +37,6 @@ __all__ = [
     "format",
     "formats",
     "load",
+    "record",
     "version_table",
 ]

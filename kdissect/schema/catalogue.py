@@ -141,6 +141,19 @@ class Catalogue:
         """All formats, by name."""
         return tuple(found for _, found in sorted(self._all_formats().items()))
 
+    def record(self, log: str, number: int) -> tuple[Format | None, Format | None]:
+        """The formats of key and value of the records with this number in a log (``__consumer_offsets``)."""
+        found = self._records().get((log, number), [])
+        key = next((each for each in found if each.name.endswith("Key")), None)
+        return key, next((each for each in found if each is not key), None)
+
+    def _records(self) -> dict[tuple[str, int], list[Format]]:
+        records: dict[tuple[str, int], list[Format]] = {}
+        for each in self._all_formats().values():
+            if each.head.log is not None and each.head.record is not None:
+                records.setdefault((each.head.log, each.head.record), []).append(each)
+        return records
+
     def _all_formats(self) -> dict[str, Format]:
         if not self._read_formats:
             self._read_formats = True
@@ -207,6 +220,12 @@ def format(name: str) -> Format:
 def formats() -> tuple[Format, ...]:
     """All formats, by name."""
     return default_catalogue().formats()
+
+
+@cache
+def record(log: str, number: int) -> tuple[Format | None, Format | None]:
+    """The formats of key and value of the records with this number in a log (``__consumer_offsets``)."""
+    return default_catalogue().record(log, number)
 
 
 def version_table() -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int16], npt.NDArray[np.int16]]:

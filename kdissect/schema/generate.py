@@ -49,6 +49,11 @@ def decoder_source(layout: Layout, show_secrets: bool = False) -> tuple[str, dic
     return "\n".join(lines), writer.names
 
 
+def first_present(field: Field) -> int:
+    """The least marker before a nullable struct that is there: null is -1 (KIP-893), as a tagged field 0."""
+    return 0 if field.tag is None else 1
+
+
 def literal(value: Any) -> str:
     """Source that makes ``value``, a default, anew."""
     if isinstance(value, dict):
@@ -183,7 +188,7 @@ class _Writer:
         marker = self.prefix(depth, "b")
         name = self.variable()
         self.put(depth, f"{name} = None")
-        self.put(depth, f"if {marker} >= 0:")
+        self.put(depth, f"if {marker} >= {first_present(field)}:")
         value = self.struct(field.fields, field.compact, depth + 1)
         self.put(depth + 1, f"{name} = {value}")
         return name

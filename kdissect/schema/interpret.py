@@ -11,7 +11,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
-from kdissect.schema.generate import CODES, RecordsReader
+from kdissect.schema.generate import CODES, RecordsReader, first_present
 from kdissect.schema.layout import FIXED_WIDTH, Field, Layout
 from kdissect.wire.primitives import DecodeError, Misfit, float_value, read_uvarint, uuid_text
 
@@ -150,9 +150,11 @@ class Interpreter:
         self._span(path, start)
 
     def _inline(self, field: Field, into: Any, key: Any, path: str) -> None:
-        if field.nullable and _STRUCTS["int8"].unpack_from(self.data, self._need(1, path, "null marker"))[0] < 0:
-            into[key] = None
-            return
+        if field.nullable:
+            (marker,) = _STRUCTS["int8"].unpack_from(self.data, self._need(1, path, "null marker"))
+            if marker < first_present(field):
+                into[key] = None
+                return
         value: dict[str, Any] = {}
         into[key] = value
         self._struct(field.fields, field.compact, value, path)

@@ -31,7 +31,8 @@ class DecodeOptions:
     show_secrets: bool = False
     """Secrets in clear, not as ``{"redacted": LENGTH}``."""
     records: Literal["full", "heads", "skip"] = "full"
-    """``heads`` checks batches but leaves their records out, decompressing nothing; ``skip`` leaves :class:`~kdissect.schema.records_field.RawRecords` where record batches are."""
+    """``heads`` checks batches but leaves their records out, decompressing nothing; ``skip`` leaves
+    :class:`~kdissect.schema.records_field.RawRecords` where record batches are."""
     spans: bool = False
     """Say which bytes every field stands in; several times slower."""
     limits: Limits = DEFAULT_LIMITS

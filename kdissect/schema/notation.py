@@ -63,8 +63,10 @@ class Head:
     name: str
     key: int | None
     """API key; None for formats."""
+    log: str | None
+    """Of the format of a record, the topic that holds it, or ``control`` for control records."""
     record: int | None
-    """Of a format, the number that stands for it in its log or before it on the wire, where there is one."""
+    """Of the format of a record, its number among those of its log; a key and its value have the same."""
     versions: Range
     flexible_from: int | None
     """The first version with compact lengths and tagged fields (KIP-482); None: none has."""
@@ -147,7 +149,7 @@ def parse_head(text: str, source: str, line: int = 1) -> Head:
         if len(rest) % 2:
             raise ValueError(f"a word without its value: {rest[-1]}")
         said = dict(zip(rest[::2], rest[1::2], strict=True))
-        if unknown := said.keys() - {"key", "record", "versions", "flexible"}:
+        if unknown := said.keys() - {"key", "log", "record", "versions", "flexible"}:
             raise ValueError(f"unknown word: {sorted(unknown)[0]}")
         if (what == "api") != ("key" in said):
             raise ValueError("an api has a key, a format has none")
@@ -158,6 +160,7 @@ def parse_head(text: str, source: str, line: int = 1) -> Head:
             what="api" if what == "api" else "format",
             name=name,
             key=int(said["key"]) if "key" in said else None,
+            log=said.get("log"),
             record=int(said["record"]) if "record" in said else None,
             versions=parse_range(said["versions"]),
             flexible_from=None if flexible == "none" else parse_range(flexible)[0],

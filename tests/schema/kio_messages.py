@@ -10,6 +10,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from functools import cache
 from io import BytesIO
+from pkgutil import resolve_name
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin
 
@@ -47,6 +48,16 @@ def payload_class(key: int, kind: str, version: int) -> type:
     name = [n for n, c in vars(module).items() if getattr(c, "__type__", None) is KINDS[kind]]
     assert len(name) == 1
     return vars(module)[name[0]]
+
+
+def other_classes() -> Iterator[tuple[str, int, type]]:
+    """Name, version and class of what kio knows beside requests and responses."""
+    for versions in schema_name_map.values():
+        for version, paths in versions.items():
+            for kind in (EntityType.data, EntityType.header):
+                if kind in paths:
+                    cls = resolve_name(paths[kind])
+                    yield cls.__name__, version, cls
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,9 +6,10 @@ import random
 from typing import Any
 
 import pytest
-from kio_messages import TYPES, KioField, encode, kio_fields, payload_class, payloads, random_entity, told
+from kio_messages import TYPES, KioField, encode, kio_fields, other_classes, payload_class, payloads, random_entity, told
 
 from kdissect import schema
+from kdissect.schema.blob import decode_fields
 from kdissect.schema.generate import make_decoder
 from kdissect.schema.interpret import Interpreter
 from kdissect.schema.layout import Field
@@ -16,11 +17,10 @@ from kdissect.schema.layout import Field
 PAYLOADS = sorted(payloads())
 BY_KEY = sorted({key for key, _, _ in PAYLOADS})
 RENAMED = {
-    "id": "id_",
     "generation_id_or_member_epoch": "generation_id",
     "acceptable_recovery_lag_legacy": "acceptable_recovery_lag",
 }
-"""Names that Kafka has changed since kio took them (or that kio had to change: ``id`` is a Python builtin)."""
+"""Names that Kafka has changed since kio took them."""
 SAMPLES = 25
 
 
@@ -35,7 +35,7 @@ def of(key: int) -> list[tuple[str, int]]:
 
 def same_field(ours: Field, theirs: KioField) -> bool:
     return (
-        theirs.name in (ours.name, ours.name.removesuffix("_ms"), RENAMED.get(ours.name))
+        theirs.name in (ours.name, ours.name + "_", ours.name.removesuffix("_ms"), RENAMED.get(ours.name))
         and (ours.type, ours.array, ours.tag) == (TYPES.get(theirs.type, theirs.type), theirs.array, theirs.tag)
         # kio calls a zero uuid and a timestamp of -1 None, whether or not there is a null.
         and (ours.nullable == theirs.nullable or theirs.type in ("uuid", "datetime_i64"))
@@ -89,3 +89,26 @@ def test_what_kio_writes_decodes_to_the_same_values(key: int) -> None:
             assert list(decoded) == [field.name for field in layout.fields]
             slowly, end, fault = Interpreter(data, keep, show_secrets=True).read(layout, 0)
             assert (slowly, end, fault) == (decoded, len(data), None)
+
+
+def test_headers_stand_before_the_versions_that_kio_says() -> None:
+    for key, kind, version in PAYLOADS:
+        header = payload_class(key, kind, version).__header_schema__
+        assert schema.api(key).layout(kind, version).header_version == header.__version__, (key, kind, version)
+
+
+def test_formats_that_kio_knows(capsys: pytest.CaptureFixture[str]) -> None:
+    count = 0
+    for name, version, cls in other_classes():
+        layout = schema.format(name).fields(version)
+        compare(layout.fields, cls, f"{name} v{version}")
+        rng = random.Random(f"{name} {version}")
+        for _ in range(SAMPLES):
+            entity = random_entity(cls, rng)
+            blob = decode_fields(name, version, b"xx" + encode(entity), 2)
+            assert (values(blob.fields), blob.fault) == (told(entity), None), (name, version)
+            assert blob.end == len(encode(entity)) + 2
+        count += 1
+    with capsys.disabled():
+        print(f"\n{count} layouts of headers, group data and control records equal kio's")
+    assert count == 21
