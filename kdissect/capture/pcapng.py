@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import struct
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -190,18 +189,20 @@ class PcapngParser:
         if (kind == _ENHANCED).all():
             yield self._stamped(number, at, head, head[:, 2], offset)
             return
-        # Runs of one type, so that packets keep their order.
-        edges = [0, *(np.flatnonzero(np.diff(kind)) + 1).tolist(), len(at)]
-        for a, b in itertools.pairwise(edges):
-            rows = head[a:b]
-            match int(kind[a]):
-                case 6:
-                    yield self._stamped(number[a:b], at[a:b], rows, rows[:, 2], offset)
-                case 2:
-                    short = np.ascontiguousarray(rows).view(self._order + "u2")
-                    yield self._stamped(number[a:b], at[a:b], rows, short[:, 4], offset)
-                case 3:
-                    yield self._simple(number[a:b], at[a:b], rows, offset)
+        parts = []
+        for one in np.unique(kind).tolist():
+            which = np.flatnonzero(kind == one)
+            rows = head[which]
+            if one == _ENHANCED:
+                parts.append(self._stamped(number[which], at[which], rows, rows[:, 2], offset))
+            elif one == _PACKET:
+                parts.append(self._stamped(number[which], at[which], rows, rows.view(self._order + "u2")[:, 4], offset))
+            elif one == _SIMPLE:
+                parts.append(self._simple(number[which], at[which], rows, offset))
+        mixed = join(parts)
+        if mixed is not None:
+            order = np.argsort(mixed.number)
+            yield Columns(*(column[order] for column in mixed))
 
     def _stamped(self, number: Int64s, at: Int64s, head: Any, interface: Any, offset: int) -> Columns:
         """Enhanced packet blocks, and the obsolete packet blocks that differ in the interface field only."""

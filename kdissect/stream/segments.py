@@ -20,6 +20,8 @@ from kdissect.stream.link_fallback import LinkFallback
 _MAX_LAYERS = 32
 """Headers of link and network that are taken off a packet before it is given up."""
 _TCP_HEADER = 20
+_TCP_NEEDED = 14
+"""Bytes of a TCP header up to its flags; the window, the checksum and options may be cut off by a snap length."""
 
 
 class _Segments(NamedTuple):
@@ -49,7 +51,7 @@ class _Layer(NamedTuple):
 class Segmenter:
     """Finds the TCP segments in packets; fed batch after batch, of all captures of a call.
 
-    A packet gives one segment or none: none when it holds no TCP, when its TCP header is not captured whole, and
+    A packet gives one segment or none: none when it holds no TCP, when its TCP header is not captured up to the flags, and
     when it is a fragment of a datagram that other packets complete.
     """
 
@@ -59,7 +61,7 @@ class Segmenter:
         self._fallback = LinkFallback(on_warning)
         self.packets = 0
         self.tcp_packets = 0
-        """Packets with a whole TCP header, after the removal of tunnels and the reassembly of fragments."""
+        """Packets with a TCP header, after the removal of tunnels and the reassembly of fragments."""
         self.non_ip = 0
         """Packets of known link type that lead to no IP packet."""
         self.unsupported_link: Counter[int] = Counter()
@@ -165,7 +167,7 @@ class Segmenter:
         rest = datagrams.rest
         head = gather(data, rest.at, _TCP_HEADER)
         size = (head[:, 12] >> 4).astype(np.int64) * 4
-        whole = (rest.at + _TCP_HEADER <= rest.end) & (size >= _TCP_HEADER) & (rest.at + size <= rest.wire)
+        whole = (rest.at + _TCP_NEEDED <= rest.end) & (size >= _TCP_HEADER) & (rest.at + size <= rest.wire)
         if not whole.all():
             sound = np.flatnonzero(whole)
             datagrams, rest, head, size = datagrams.pick(sound), rest.pick(sound), head[sound], size[sound]
