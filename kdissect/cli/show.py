@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import click
 
 from kdissect.cli import common
@@ -20,7 +18,13 @@ _EXAMPLES = [
 @click.command(cls=Command, examples=_EXAMPLES, short_help="Show one exchange with all its fields.")
 @common.files_argument
 @click.argument("index", type=click.IntRange(min=1), metavar="INDEX")
-@common.option("--bytes", "spans", section=common.SHOW, is_flag=True, help="Offset, length and bytes of each field.")
+@common.option(
+    "--bytes",
+    "spans",
+    section=common.SHOW,
+    is_flag=True,
+    help="Offset (in the message, after its size), length and bytes of each field.",
+)
 @common.option("--full", "--all", "full", section=common.SHOW, is_flag=True, help="All elements, all records, values uncut.")
 @common.zone
 @common.secrets
@@ -80,5 +84,5 @@ def command(
         sink.stream.flush()
         return 0
     triage = tuple(finding for _, finding in host.start_rules()([exchange]))
-    show(exchange, replace(sink, terminal=True), Reading(sink.clock, host, full), spans, show_secrets, triage)
+    show(exchange, sink, Reading(sink.clock, host, full), spans, show_secrets, triage)
     return 0

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Final
 
 from kdissect.plugins.host import Host
@@ -19,6 +20,8 @@ from kdissect.schema.layout import Field
 
 FEW: Final = 10
 """Elements of an array that are shown unless all are asked for."""
+MANY: Final = 50
+"""The same for elements that take one line each."""
 
 _STYLES: Final = {
     **dict.fromkeys(("topic", "group", "transactional_id", "member"), "name"),
@@ -50,7 +53,10 @@ def struct_nodes(
     for name, value in values.items():
         inner = f"{path}.{name}" if path else name
         if name in known:
-            yield _field_node(known[name], value, inner, topic, how)
+            node = _field_node(known[name], value, inner, topic, how)
+            if known[name].tag is not None and inner not in (how.spans or ()) and value == known[name].default:
+                node.style = node.label_style = "quiet"
+            yield node
         elif name not in ("_type", "_version"):
             yield plain_node(name, value, how)
 
@@ -120,24 +126,32 @@ def _array_node(
 
 
 def _elements(field: Field, values: list[Any], path: str, topic: str | None, how: Reading) -> Iterator[Node]:
-    for at, value in enumerate(values if how.full else values[:FEW]):
+    lines = 0
+    for at, value in enumerate(values):
+        if lines >= MANY and not how.full:
+            yield _more(len(values) - at)
+            return
         inner = f"{path}[{at}]"
         span = how.spans.get(inner) if how.spans is not None else None
-        if value is None:
-            yield Node(f"[{at}]", "null", "quiet", span=span)
+        inline = _inline(field.fields, value, how) if how.spans is None and value is not None else None
+        if value is None or inline is not None:
+            lines += 1
+            yield Node(f"[{at}]", inline or "null", "" if inline else "quiet", label_style="quiet", span=span)
             continue
-        inline = None if how.spans is not None else _inline(field.fields, value, how)
-        if inline is not None:
-            yield Node(f"[{at}]", inline, label_style="quiet", span=span)
-        else:
-            title = next(
-                (value[f.name] for f in field.fields if "topic" in f.meanings and isinstance(value.get(f.name), str)), ""
-            )
-            node = Node(f"[{at}]", text_value(title, how.full, quoted=False), "name", label_style="quiet", span=span)
-            node.children = struct_nodes(field.fields, value, inner, topic, how)
-            yield node
-    if not how.full and len(values) > FEW:
-        yield Node(f"… {len(values) - FEW:,} more", note="--full shows all", label_style="quiet")
+        lines += MANY // FEW
+        children = struct_nodes(field.fields, value, inner, topic, how)
+        if how.spans is None:
+            # The first field mostly says which element this is; it needs no line of its own.
+            first = next(children, None)
+            if first is not None and not first.children:
+                yield replace(first, label=f"[{at}] {first.label}", children=children)
+                continue
+            children = chain(() if first is None else (first,), children)
+        yield Node(f"[{at}]", label_style="quiet", span=span, children=children)
+
+
+def _more(count_left: int) -> Node:
+    return Node(f"… {count_left:,} more", note="--full shows all", label_style="quiet")
 
 
 MOST_INLINE: Final = 100
@@ -204,7 +218,7 @@ def plain_node(name: str, value: object, how: Reading) -> Node:
         shown: Iterable[object] = value if how.full else value[:FEW]
         children = [plain_node(f"[{at}]", inner, how) for at, inner in enumerate(shown)]
         if not how.full and len(value) > FEW:
-            children.append(Node(f"… {len(value) - FEW:,} more", note="--full shows all", label_style="quiet"))
+            children.append(_more(len(value) - FEW))
         return Node(label, f"[{len(value):,}]", "quiet", children=children)
     if isinstance(value, str):
         return Node(label, text_value(value, how.full), "text")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kdissect.report.escape import escape
 from kdissect.report.exchanges import api_text, outcome_text
 from kdissect.report.fields import Reading, struct_nodes
-from kdissect.report.human import duration_ms, size, slowness
+from kdissect.report.human import count, duration_ms, slowness
 from kdissect.report.sink import Sink
 from kdissect.report.tree import Node, TreePrinter
 from kdissect.schema.catalogue import api as find_api
@@ -49,18 +49,18 @@ def _head(exchange: Exchange, sink: Sink, printer: TreePrinter, triage: tuple[Fi
     if exchange.principal is not None:
         who.append((f"  as {escape(exchange.principal)}", "name"))
     _row(printer, "client id", *who)
+    files = [exchange.file] if exchange.response_file is None else [exchange.file, f"response in {exchange.response_file}"]
+    _row(printer, "file", (escape(", ".join(files)), ""))
     for kind in ("request", "response"):
-        time, count, packets = (getattr(exchange, f"{kind}_{what}") for what in ("time_ns", "bytes", "packets"))
-        if count is None:
+        time, total, packets = (getattr(exchange, f"{kind}_{what}") for what in ("time_ns", "bytes", "packets"))
+        if total is None:
             _row(printer, kind, ("none in the capture", "quiet"))
             continue
         parts = [("unstamped", "quiet") if time is None else (sink.clock.full(time, exchange.time_digits), "time")]
-        parts.append((f"  {size(count)}" + (f" ({count:,} bytes)" if count >= 1000 else ""), ""))
+        parts.append((f"  {count(total, 'byte')}", ""))
         if packets is not None:
             first, last = packets
-            file = (exchange.response_file or exchange.file) if kind == "response" else exchange.file
-            number = f"packet {first}" if first == last else f"packets {first} to {last}"
-            parts.append((f"  {number} of {escape(file)}", "quiet"))
+            parts.append((f"  packet {first}" if first == last else f"  packets {first} to {last}", "quiet"))
         _row(printer, kind, *parts)
     if exchange.throttle_time_ms:
         _row(printer, "throttled", (duration_ms(exchange.throttle_time_ms), "slow"))
@@ -108,7 +108,7 @@ def _nodes(message: Message, how: Reading) -> Iterator[Node]:
         where = f" in {message.fault.path}" if message.fault.path else ""
         yield Node("", f"▲ here decoding ended{where}: {escape(message.fault.reason)}", "warning", f"byte {message.fault.offset}")
     if message.trailing:
-        yield Node("", f"▲ {message.trailing:,} bytes follow", "warning")
+        yield Node("", f"▲ {count(message.trailing, 'byte')} left over", "warning")
 
 
 def _header_version(message: Message) -> int:

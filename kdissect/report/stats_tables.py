@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from rich import box
-from rich.console import Console, Group
-from rich.table import Table
-from rich.text import Text
-
 from kdissect.report.escape import escape, shorten
-from kdissect.report.human import Clock, count, duration_ms, size, slowness
+from kdissect.report.formats.table import Table
+from kdissect.report.human import Clock, duration_ms, size, slowness
 from kdissect.report.sink import Sink
-from kdissect.report.style import STYLES
+from kdissect.report.tree import TreePrinter
+from kdissect.report.view import Cell, Column, View
 
 if TYPE_CHECKING:
     from kdissect.dissect import CaptureInfo
@@ -22,160 +18,140 @@ if TYPE_CHECKING:
 FEW: Final = 15
 """Rows of a table unless all are asked for."""
 
-_LEDGER_STYLES: Final = {
-    "decoded": "good",
-    "partial": "warning",
-    "opaque": "note",
-    "skipped": "warning",
-    "duplicate": "quiet",
-}
+LEDGER_STYLES: Final = {"decoded": "good", "partial": "warning", "opaque": "note", "skipped": "warning", "duplicate": "quiet"}
+
 Row = Mapping[str, Any]
+CellMaker = Callable[[Row, Clock], Cell]
 
 
 def write_stats(stats: Mapping[str, Any], times: CaptureInfo, sink: Sink, full: bool = False) -> None:
-    """Writes the object of ``kdissect stats --format json`` as tables."""
-    text = io.StringIO()
-    console = Console(
-        file=text,
-        width=sink.width,
-        force_terminal=sink.color,
-        color_system="standard" if sink.color else None,
-        no_color=not sink.color,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        legacy_windows=False,
-    )
-    console.print(_overview(stats, times, sink.clock))
+    """Writes the object of ``kdissect stats --format json`` as tables; ``times`` gives the times that it has as text."""
+    printer = TreePrinter(sink)
+    _overview(stats, times, printer, sink.clock)
     for title, rows, columns in _tables(stats):
-        if rows:
-            console.print()
-            console.print(_table(title, rows, columns, full))
-    sink.stream.write("\n".join(line.rstrip() for line in text.getvalue().split("\n")).encode())
-    sink.stream.flush()
+        if not rows:
+            continue
+        shown = rows if full else rows[:FEW]
+        printer.line()
+        printer.line((title, "heading"), (f"  {len(rows):,}", "quiet"))
+        printer.output.flush()
+        table = Table(View(title, tuple(columns), (), lambda row, bodies: dict(row)), sink)
+        table.write(shown)
+        table.finish()
+        if len(rows) > len(shown):
+            printer.line((f"… {len(rows) - len(shown):,} more, --full shows all", "quiet"))
+    printer.output.flush()
 
 
-def _overview(stats: Mapping[str, Any], times: CaptureInfo, clock: Clock) -> Group:
-    capture, exchanges, ledger = stats["capture"], stats["exchanges"], stats["ledger"]
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style=STYLES["quiet"])
-    grid.add_column(overflow="fold")
-    grid.add_row("capture", Text(", ".join(map(escape, capture["files"])), STYLES["name"]))
-    grid.add_row("packets", f"{capture['packets']:,}, of them {capture['tcp_packets']:,} TCP")
+def _overview(stats: Mapping[str, Any], times: CaptureInfo, printer: TreePrinter, clock: Clock) -> None:
+    capture, exchanges = stats["capture"], stats["exchanges"]
+
+    def line(label: str, *parts: tuple[str, str]) -> None:
+        printer.line((f"{label:<10} ", "quiet"), *parts)
+
+    line("capture", (", ".join(map(escape, capture["files"])), "name"))
+    line("packets", (f"{capture['packets']:,}, of them {capture['tcp_packets']:,} TCP", ""))
     if times.first_time_ns is not None and times.last_time_ns is not None:
         first, last = (clock.full(ns, times.time_digits) for ns in (times.first_time_ns, times.last_time_ns))
-        lasted = duration_ms((times.last_time_ns - times.first_time_ns) / 1e6)
-        grid.add_row("time", Text(f"{first} to {last} ({lasted})", STYLES["time"]))
-    outcomes = [f"{exchanges['answered']:,} answered"]
-    outcomes += [f"{exchanges[key]:,} {key.replace('_', ' ')}" for key in exchanges if key != "answered" and exchanges[key]]
-    grid.add_row("exchanges", ", ".join(outcomes))
-    grid.add_row("bytes", _ledger(ledger))
-    return Group(grid)
+        line("time", (first, "time"), (" to ", ""), (last, "time"))
+        line("duration", (duration_ms((times.last_time_ns - times.first_time_ns) / 1e6), ""))
+    outcomes = [f"{number:,} {name.replace('_', ' ')}" for name, number in exchanges.items() if number]
+    line("exchanges", (", ".join(outcomes) or "none", ""))
+    for at, parts in enumerate(_ledger(stats["ledger"])):
+        line("" if at else "bytes", *parts)
 
 
-def _ledger(ledger: Mapping[str, int]) -> Text:
-    """``12.3 kB captured`` and a bar of what became of it."""
-    text = Text(f"{size(ledger['captured'])} captured  ")
-    if ledger["captured"]:
-        for part, style in _LEDGER_STYLES.items():
-            share = ledger[part] / ledger["captured"]
-            if ledger[part]:
-                text.append("█" * max(1, round(share * 20)), STYLES[style].replace("dim", "bright_black"))
-        text.append("  ")
-        shown = [(part, style) for part, style in _LEDGER_STYLES.items() if ledger[part]]
-        for at, (part, style) in enumerate(shown):
-            percent = 100 * ledger[part] / ledger["captured"]
-            text.append(f"{part} {percent:.1f}%" if percent < 99.95 or percent == 100 else f"{part} >99.9%", STYLES[style])
-            text.append(", " if at + 1 < len(shown) else "")
+def _ledger(ledger: Mapping[str, int]) -> list[list[tuple[str, str]]]:
+    """``12.3 kB captured`` with a bar of what became of it, and the shares."""
+    shown = [(name, style) for name, style in LEDGER_STYLES.items() if ledger[name]]
+    first = [(f"{size(ledger['captured'])} captured  ", "")]
+    first += [("█" * max(1, round(ledger[name] / ledger["captured"] * 20)), style) for name, style in shown]
     if ledger["missing"]:
-        text.append(f"  {size(ledger['missing'])} missing", STYLES["error"])
-    return text
+        first.append((f"  {size(ledger['missing'])} missing", "error"))
+    second = [(f"{name} {_percent(ledger[name], ledger['captured'])}  ", style) for name, style in shown]
+    return [first, second] if shown else [first]
 
 
-Column = tuple[str, Callable[[Row], str | Text], str]
-"""Heading, cell, ``left`` or ``right``."""
+def _percent(part: int, whole: int) -> str:
+    """Rounded, but 100% and 0% only where they are true."""
+    if part == whole:
+        return "100%"
+    return f"{min(99.9, max(0.1, 100 * part / whole)):.1f}%"
 
 
-def _tables(stats: Mapping[str, Any]) -> list[tuple[str, Sequence[Row], list[Column]]]:
+def _tables(stats: Mapping[str, Any]) -> list[tuple[str, Sequence[Row], list[Column[Row]]]]:
     kafka = [row for row in stats["connections"] if row["protocol"] == "kafka"]
     other = [row for row in stats["connections"] if row["protocol"] != "kafka"]
     most = max((row["exchanges"] for row in stats["apis"]), default=1)
-    api: list[Column] = [
-        ("api", lambda row: Text(row["api"] or "request missing", STYLES["api"]), "left"),
-        ("versions", lambda row: _ranges(row["versions"]), "left"),
-        ("", lambda row: Text("▇" * max(1, round(12 * row["exchanges"] / most)), STYLES["address"]), "left"),
-    ]
-    client: list[Column] = [
-        ("client", lambda row: Text(row["client"] or "(all others)", STYLES["address"]), "left"),
-        (
-            "client id",
-            lambda row: Text("-" if row["client_id"] is None else shorten(row["client_id"], 40), STYLES["name"]),
-            "left",
-        ),
-        ("connections", lambda row: f"{row['connections']:,}", "right"),
-    ]
-    topic: list[Column] = [("topic", lambda row: Text(shorten(row["topic"] or "(all others)", 60), STYLES["name"]), "left")]
-    error: list[Column] = [
-        ("error", lambda row: Text(row["error"] or "(all others)", STYLES["error"]), "left"),
-        ("api", lambda row: Text(row["api"] or "-", STYLES["api"]), "left"),
-    ]
+    bar: Column[Row] = Column("", lambda row, _: Cell("▇" * max(1, round(12 * row["exchanges"] / most)), "address"), rank=12)
+    versions: Column[Row] = Column("versions", lambda row, _: Cell(_ranges(row["versions"])), rank=60, minimum=8)
+    client_id: Column[Row] = Column("client id", _text("client_id", "name"), rank=70, minimum=9, comfort=20)
+    connections: Column[Row] = Column("connections", lambda row, _: Cell(f"{row['connections']:,}"), rank=30, right=True)
     return [
-        ("APIs", stats["apis"], api + _TALLY),
-        ("Clients", stats["clients"], client + _TALLY),
-        ("Topics", stats["topics"], topic + _TALLY),
-        ("Errors", stats["errors"], [*error, _TALLY[0], *_TALLY[3:]]),
-        ("Kafka connections", sorted(kafka, key=lambda row: -row["exchanges"]), _CONNECTION),
-        (
-            "Other connections",
-            other,
-            [*_CONNECTION[:3], ("protocol", lambda row: Text(row["protocol"], STYLES["warning"]), "left")],
-        ),
+        ("APIs", stats["apis"], [_name("api", "api", "request missing"), versions, bar, *_TALLY]),
+        ("Clients", stats["clients"], [_name("client", "address"), client_id, connections, *_TALLY]),
+        ("Topics", stats["topics"], [_name("topic", "name", least=12), *_TALLY]),
+        ("Errors", stats["errors"], [_name("error", "error"), _name("api", "api", "-"), _TALLY[0], *_TALLY[3:]]),
+        ("Kafka connections", sorted(kafka, key=lambda row: -row["exchanges"]), [*_ENDS, *_BYTES]),
+        ("Other connections", other, [*_ENDS, Column("protocol", _text("protocol", "warning"), rank=0)]),
     ]
 
 
-def _latency(name: str) -> Callable[[Row], str | Text]:
-    def cell(row: Row) -> str | Text:
+def _name(key: str, style: str, missing: str = "(all others)", least: int | None = None) -> Column[Row]:
+    """The column that says what a row is about."""
+    return Column(key, _text(key, style, missing), rank=0, minimum=least, maximum=60)
+
+
+def _text(key: str, style: str, missing: str = "-") -> CellMaker:
+    return lambda row, _: Cell(missing, "quiet") if row[key] is None else Cell(shorten(row[key], 100), style)
+
+
+def _number(key: str, style: str = "") -> CellMaker:
+    return lambda row, _: Cell(f"{row[key]:,}", style) if row[key] else Cell("-", "quiet")
+
+
+def _latency(name: str) -> CellMaker:
+    def cell(row: Row, _: Clock) -> Cell:
         ms = row["latency_ms"][name] if row["latency_ms"] else None
-        return Text(duration_ms(ms), STYLES.get(slowness(row.get("api_key"), ms), ""))
+        return Cell(duration_ms(ms), slowness(row.get("api_key"), ms))
 
     return cell
 
 
-def _number(key: str, style: str) -> Callable[[Row], str | Text]:
-    return lambda row: Text(f"{row[key]:,}", STYLES[style]) if row[key] else Text("-", STYLES["quiet"])
-
-
-_TALLY: list[Column] = [
-    ("exchanges", lambda row: f"{row['exchanges']:,}", "right"),
-    ("errors", _number("errors", "error"), "right"),
-    ("unanswered", _number("unanswered", "warning"), "right"),
-    ("sent", lambda row: size(row["request_bytes"]), "right"),
-    ("received", lambda row: size(row["response_bytes"]), "right"),
-    ("p50", _latency("p50"), "right"),
-    ("p95", _latency("p95"), "right"),
-    ("p99", _latency("p99"), "right"),
-    ("max", _latency("max"), "right"),
+_TALLY: Final[list[Column[Row]]] = [
+    Column("exchanges", _number("exchanges"), rank=90, right=True),
+    Column("errors", _number("errors", "error"), rank=80, right=True),
+    Column("unanswered", _number("unanswered", "warning"), rank=55, right=True),
+    Column("sent", lambda row, _: Cell(size(row["request_bytes"])), rank=40, right=True),
+    Column("received", lambda row, _: Cell(size(row["response_bytes"])), rank=41, right=True),
+    Column("p50", _latency("p50"), rank=35, right=True),
+    Column("p95", _latency("p95"), rank=20, right=True),
+    Column("p99", _latency("p99"), rank=65, right=True),
+    Column("max", _latency("max"), rank=36, right=True),
 ]
-_CONNECTION: list[Column] = [
-    ("#", lambda row: str(row["connection"]), "right"),
-    ("client", lambda row: Text(row["client"], STYLES["address"]), "left"),
-    ("broker", lambda row: Text(row["broker"], STYLES["address"]), "left"),
-    ("exchanges", lambda row: f"{row['exchanges']:,}", "right"),
-    ("bytes", lambda row: _ledger(row["ledger"]), "left"),
+_ENDS: Final[list[Column[Row]]] = [
+    Column("#", _number("connection", "quiet"), rank=0, right=True),
+    Column("client", _text("client", "address"), rank=90),
+    Column("broker", _text("broker", "address"), rank=80),
 ]
-
-
-def _table(title: str, rows: Sequence[Row], columns: Sequence[Column], full: bool) -> Group:
-    shown = rows if full else rows[:FEW]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), header_style=STYLES["quiet"])
-    for heading, _, justify in columns:
-        table.add_column(heading, justify="right" if justify == "right" else "left", no_wrap=True, overflow="ellipsis")
-    for row in shown:
-        table.add_row(*(cell(row) for _, cell, _ in columns))
-    parts: list[Any] = [Text(f"{title} ", STYLES["heading"]).append(count(len(rows), "row"), "not bold dim"), table]
-    if len(rows) > len(shown):
-        parts.append(Text(f"… {len(rows) - len(shown):,} more, --full shows all", STYLES["quiet"]))
-    return Group(*parts)
+_BYTES: Final[list[Column[Row]]] = [
+    _TALLY[0],
+    Column("captured", lambda row, _: Cell(size(row["ledger"]["captured"])), rank=40, right=True),
+    *(
+        Column(
+            name,
+            lambda row, _, name=name, style=style: (  # type: ignore[misc]
+                Cell(_percent(row["ledger"][name], row["ledger"]["captured"]), style)
+                if row["ledger"][name]
+                else Cell("-", "quiet")
+            ),
+            rank=rank,
+            right=True,
+        )
+        for (name, style), rank in zip(LEDGER_STYLES.items(), (70, 60, 30, 31, 20), strict=True)
+    ),
+    Column("missing", lambda row, _: Cell(size(row["ledger"]["missing"] or None), "error"), rank=65, right=True),
+]
 
 
 def _ranges(numbers: Sequence[int]) -> str:

@@ -46,7 +46,9 @@ class TreePrinter:
     def print(self, root: Node, data: bytes | None = None) -> None:
         """Prints a tree; with ``data``, the message, each line begins with offset and length and ends in the bytes in hex."""
         stack: list[tuple[Iterator[Node], str]] = []
-        self._node(root, "", "", data)
+        if data is not None:
+            self.line(("offset  len", "quiet"))
+        self._node(root, "", data)
         stack.append((iter(root.children), ""))
         waiting: list[Node | None] = [next(stack[0][0], None)]
         while stack:
@@ -58,25 +60,24 @@ class TreePrinter:
                 continue
             waiting[-1] = next(siblings, None)
             last = waiting[-1] is None
-            self._node(node, guide + ("└─ " if last else "├─ "), guide + ("   " if last else "│  "), data)
+            self._node(node, guide + ("└─ " if last else "├─ "), data)
             inner = iter(node.children)
             stack.append((inner, guide + ("   " if last else "│  ")))
             waiting.append(next(inner, None))
 
-    def _node(self, node: Node, guide: str, _below: str, data: bytes | None) -> None:
+    def _node(self, node: Node, guide: str, data: bytes | None) -> None:
         gutter, tail = "", ""
         if data is not None:
             gutter = "            "
             if node.span is not None:
                 offset, length = node.span
                 gutter = f"{offset:6}{length:5} "
-                if not isinstance(node.children, list) and length:
+                if not node.children and length:
                     tail = hexadecimal(data[offset : offset + length], length if self._full else self.HEX)
-        room = max(20, self._sink.width - len(gutter) - len(guide) - cells(node.label) - (2 if node.value else 0))
         value, note = node.value, node.note
         if not self._full and self._sink.terminal:
-            note = cut(note, max(10, room - 10)) if note else ""
-            value = cut(value, max(10, room - (cells(note) + 2 if note else 0) - (min(len(tail), 24) + 2 if tail else 0)))
+            room = self._sink.width - cells(gutter) - cells(guide) - cells(node.label)
+            value, note, tail = _share(room - 2, value, note, tail)
         parts = [(gutter, "quiet"), (guide, "quiet"), (node.label, node.label_style)]
         if value:
             parts += [(": " if node.label else "", "quiet"), (value, node.style)]
@@ -89,3 +90,15 @@ class TreePrinter:
     def _styled(self, text: str, style: str) -> str:
         code = sgr(style) if self._sink.color else ""
         return f"{code}{text}{RESET}" if code and text else text
+
+
+def _share(room: int, value: str, note: str, tail: str) -> tuple[str, str, str]:
+    """Cuts the three to ``room`` cells with two between them: the bytes first, then the note, then the value."""
+    widths = [cells(text) + 2 * bool(text) for text in (value, note, tail)]
+    over = sum(widths) - 2 - room
+    for least, at in ((14, 2), (14, 1), (24, 0), (0, 2), (0, 1), (4, 0)):
+        less = max(0, min(over, widths[at] - least))
+        widths[at] -= less
+        over -= less
+    value, note, tail = (cut(text, max(0, width - 2)) for text, width in zip((value, note, tail), widths, strict=True))
+    return value, note, tail

@@ -14,9 +14,10 @@ _BINARY: Final = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 def text_value(text: str, full: bool, quoted: bool = True) -> str:
-    """Escaped text, in quotation marks where it would else not be told apart from what stands around it."""
+    """Escaped text, in the quotation marks that it does not contain itself, so that ``"null"`` is not null nor ``"7"`` seven."""
     shown = escape(text) if full else shorten(text, MOST)
-    return f'"{shown}"' if quoted else shown
+    mark = "'" if '"' in shown else '"'
+    return f"{mark}{shown}{mark}" if quoted else shown
 
 
 def bytes_text(data: bytes | bytearray | memoryview, full: bool) -> str:
