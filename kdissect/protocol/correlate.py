@@ -54,10 +54,10 @@ class Settled:
 class Correlator:
     """The requests and responses of one connection, in the order of their streams."""
 
-    def __init__(self, limits: Limits, framed: Callable[[], int | None], response_gaps: Callable[[], int]) -> None:
-        """``framed`` tells up to which stream offset all requests are known (None: nothing was seen of that direction)."""
+    def __init__(self, limits: Limits, behind: Callable[[int | None], bool | None], response_gaps: Callable[[], int]) -> None:
+        """``behind`` tells whether requests up to a stream offset are still to come (None: that direction was never seen)."""
         self._limits = limits
-        self._framed = framed
+        self._behind = behind
         self._response_gaps = response_gaps
         self.pending: deque[Asked] = deque()
         self._ids: Counter[int] = Counter()
@@ -132,10 +132,10 @@ class Correlator:
 
     def _undecided(self, frame: Frame) -> bool:
         """Whether the request may still come: the capture has not yet shown all that the broker had received."""
-        framed = self._framed()
-        if framed is None or frame.acked is None:
-            return framed is None and len(self.early) < LATE_REQUESTS
-        return framed < frame.acked and sum(len(f.data) for f in self.early) < self._limits.backlog
+        behind = self._behind(frame.acked)
+        if behind is None:
+            return len(self.early) < LATE_REQUESTS
+        return behind and sum(len(f.data) for f in self.early) < self._limits.backlog
 
     def _match(self, index: int, frame: Frame, now: int) -> None:
         asked = self.pending[index]

@@ -75,6 +75,8 @@ def _begin(session: Session, side: int, offset: int, now: int) -> None:
     session.client, session.protocol = side, "kafka"
     requests, responses = session.framers[side], session.framers[1 - side]
     prefix = session.detection.prefix[side]
+    for run in requests.backlog + responses.backlog:
+        run.scanned = 0
     requests.resume(offset)
     if prefix and offset == prefix:
         requests.skipped -= prefix

@@ -50,8 +50,11 @@ class Session:
         self.client: int | None = None
         self.protocol = "unknown"
         self.ignored = False
+        self.ending: str | None = None
+        """Why nothing more will come, once that is seen."""
         self.closed: str | None = None
-        self.correlator = Correlator(limits, self.framed, self._response_gaps)
+        """The same, once all that was open is settled."""
+        self.correlator = Correlator(limits, self.requests_behind, self._response_gaps)
         self.detection = detect.Detection()
         self.opaque = 0
         """Bytes before the first message that belong to it: PROXY prefix, raw SASL tokens."""
@@ -69,11 +72,13 @@ class Session:
         self.last_time_ns = max(self.last_time_ns, packet.time_ns)
         if flags & SYN:
             seq = (seq + 1) & 0xFFFFFFFF
-        if not stream.known:
+        if not stream.known or (stream.starting and flags & SYN):
             if flags & RST and not length:
-                self._reset(packet)
+                self.ending = "closed"
+                self._close_if_done(packet.ordinal)
                 return
-            stream.start(seq, certain=bool(flags & SYN))
+            for piece in stream.start(seq, certain=bool(flags & SYN)):
+                self._deliver(side, piece)
         if flags & ACK:
             acked = other.note_ack(ack)
             if acked is not None:
@@ -81,7 +86,6 @@ class Session:
         if length:
             if self.ignored:
                 stream.captured += len(data)
-                stream.start(seq + length, certain=False)
                 return
             for piece in stream.feed(seq, data, length, packet):
                 self._deliver(side, piece)
@@ -90,16 +94,24 @@ class Session:
             self._check_holes(packet)
         if flags & FIN:
             stream.fin = stream.offset_of(seq) + length
+        if flags & (FIN | RST) or self.ending or stream.fin is not None:
+            self._note_end(flags)
+            self._close_if_done(packet.ordinal)
+
+    def _note_end(self, flags: int) -> None:
+        """The connection ends with a reset, or when all that the broker sent before its FIN is there."""
         if flags & RST:
-            self._reset(packet)
-        elif self.closed is None and self.client is not None:
+            self.ending = "closed"
+        elif self.client is not None and self.ending is None:
             response = self.streams[1 - self.client]
             if response.fin is not None and response.pos >= response.fin:
-                self._close(packet.ordinal, "closed")
+                self.ending = "closed"
 
-    def _reset(self, packet: Packet) -> None:
-        if self.closed is None and self.client is not None:
-            self._close(packet.ordinal, "closed")
+    def _close_if_done(self, now: int) -> None:
+        """Settle what is open, unless a hole may still be filled or a response waits for a request that comes late."""
+        open_ends = self.correlator.early or any(stream.held for stream in self.streams)
+        if self.ending and self.closed is None and self.client is not None and not open_ends:
+            self._close(now, self.ending)
 
     def _close(self, now: int, reason: str) -> None:
         self.closed = reason
@@ -121,7 +133,7 @@ class Session:
             for framer in self.framers:
                 framer.end()
             self.collect(now)
-            self._close(now, reason)
+            self._close(now, self.ending or reason)
 
     # Holes
 
@@ -144,7 +156,8 @@ class Session:
             return True
         if stream.hole_acked_at is None:
             other = self.streams[0] if stream is self.streams[1] else self.streams[1]
-            if (stream.acked is not None and stream.acked >= stream.held[0].offset) or not other.known:
+            acked = stream.acked is not None and stream.acked >= stream.held[0].offset
+            if acked or stream.starting or not other.known:
                 stream.hole_acked_at = here
         if stream.hole_acked_at is not None:
             segments, time_ns = stream.hole_acked_at
@@ -251,13 +264,21 @@ class Session:
         # An unknown id is believed only where its request can have been missed, or is still to come.
         assert self.client is not None
         requests, stream = self.framers[self.client], self.streams[self.client]
-        framed = self.framed()
-        return requests.gaps > 0 or not stream.certain or framed is None or packet.acked is None or framed < packet.acked
+        return requests.gaps > 0 or not stream.certain or self.requests_behind(packet.acked) is not False
 
     def framed(self) -> int | None:
         """Up to which stream offset all requests are known."""
         assert self.client is not None
         return self.framers[self.client].framed if self.streams[self.client].known else None
+
+    def requests_behind(self, acked: int | None) -> bool | None:
+        """Whether requests up to this stream offset are still to come; None while nothing is known of that direction."""
+        framed = self.framed()
+        if framed is None or self.client is None:
+            return None
+        if acked is None:
+            return bool(self.streams[self.client].held) or not self.framers[self.client].synced
+        return framed < acked
 
     def _response_gaps(self) -> int:
         return 0 if self.client is None else self.framers[1 - self.client].gaps

@@ -12,6 +12,10 @@ from kdissect.model import ACK, RST, SYN, Bytes, Int32s, Int64s, SegmentBatch
 
 _MASK = 0xFFFFFFFF
 
+LATE_SYN = 1 << 20
+"""A SYN whose sequence number lies at most so far before the first byte seen opens no new connection: initial
+sequence numbers of one address pair grow with time (RFC 6528)."""
+
 FirstSeqs = list[int | None]
 Flags = npt.NDArray[np.bool_]
 
@@ -100,11 +104,13 @@ class ConnectionTable:
         """Whether the SYN at ``row`` starts another incarnation than the one whose first numbers are known."""
         after = (int(segments.seq[row]) + 1) & _MASK
         if own is not None:
-            return own != after
+            # A SYN right before the first known byte is this connection's own, repeated or captured late.
+            return ((own - after) & _MASK) >= LATE_SYN
         if other is None or segments.flags[row] & ACK:
             return False
         # A bare SYN opens a connection, unless the other side has acknowledged it already: then it was captured late.
-        return not bool(((segments.ack[earlier] == after) & ((segments.flags[earlier] & ACK) != 0)).any())
+        acked = (segments.flags[earlier] & ACK) != 0
+        return not bool((((segments.ack[earlier] - after) & _MASK < LATE_SYN) & acked).any())
 
     @staticmethod
     def _learn(first: FirstSeqs, segments: SegmentBatch, rows: Int64s, direction: Bytes) -> None:

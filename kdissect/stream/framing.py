@@ -102,7 +102,7 @@ class _Assembly:
 class Run:
     """Contiguous bytes of a backlog, with the packets that carried them."""
 
-    __slots__ = ("asked", "data", "marks", "offset", "scanned")
+    __slots__ = ("data", "marks", "offset", "scanned")
 
     def __init__(self, offset: int) -> None:
         self.offset = offset
@@ -111,8 +111,6 @@ class Run:
         """(stream offset of the first byte, packet), ascending."""
         self.scanned = 0
         """Bytes from the start of which it is settled that no frame starts there."""
-        self.asked = 0
-        """No search is worth its while before the run holds this many bytes."""
 
     def pieces(self, start: int) -> list[Piece]:
         """The run again as pieces, from a stream offset on."""
@@ -314,7 +312,6 @@ class Framer:
         tail = run.pieces(run.offset + drop)
         run.offset += drop
         run.scanned = max(0, run.scanned - drop)
-        run.asked = max(0, run.asked - drop)
         run.data = run.data[drop:]
         assert all(piece.packet is not None for piece in tail)
         run.marks = [(piece.offset, piece.packet) for piece in tail if piece.packet is not None]

@@ -46,13 +46,15 @@ class Reassembler:
 
     __slots__ = (
         "acked", "captured", "certain", "conflicts", "duplicate", "fin", "held", "held_bytes", "hole_acked_at",
-        "hole_since", "known", "pos", "seq", "stray",
+        "hole_since", "known", "pos", "seq", "starting", "stray",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.known = False
         self.certain = False
         """Offset 0 is the first byte of the connection (its SYN was seen)."""
+        self.starting = False
+        """The first byte is not settled yet: earlier ones may still come."""
         self.pos = 0
         self.seq = 0
         self.held: list[Piece] = []
@@ -68,11 +70,31 @@ class Reassembler:
         self.stray = 0
         self.conflicts = 0
 
-    def start(self, seq: int, *, certain: bool) -> None:
-        """Declare that stream offset 0 has this sequence number."""
-        self.seq = seq & _MASK
-        self.known = True
-        self.certain = certain
+    def start(self, seq: int, *, certain: bool) -> list[Piece]:
+        """Declare that the stream begins with this sequence number; return what can be delivered thereby.
+
+        A certain start is a SYN's.  An uncertain one is the first that the capture shows: what arrives
+        is held for a moment, in case the capture holds earlier packets later.
+        """
+        seq &= _MASK
+        if certain and self.starting:
+            self._settle(self.offset_of(seq))
+            self.certain = True
+            return self._drain()
+        if not self.known:
+            self.known, self.seq, self.certain, self.starting = True, seq, certain, not certain
+        return []
+
+    def _settle(self, first: int) -> None:
+        """Make this offset the stream's 0."""
+        self.seq = (self.seq + first - self.pos) & _MASK
+        before = [piece for piece in self.held if piece.offset < first]
+        self.stray += sum(len(piece.data or b"") for piece in before)
+        self.held = [piece._replace(offset=piece.offset - first) for piece in self.held[len(before) :]]
+        if self.fin is not None:
+            self.fin -= first
+        self.pos = 0
+        self.starting = False
 
     def offset_of(self, seq: int) -> int:
         """Stream offset of a sequence number near the current position."""
@@ -80,7 +102,7 @@ class Reassembler:
 
     def note_ack(self, ack: int) -> int | None:
         """Note how far the receiver has acknowledged; return it as a stream offset."""
-        if not self.known:
+        if not self.known or self.starting:
             return None
         offset = self.offset_of(ack)
         if self.acked is None or offset > self.acked:
@@ -91,7 +113,7 @@ class Reassembler:
         """Take one segment whose payload is ``length`` bytes on the wire, of which ``data`` was captured."""
         size = len(data)
         self.captured += size
-        if seq == self.seq and not self.held:
+        if seq == self.seq and not self.held and not self.starting:
             offset = self.pos
             self.pos += length
             self.seq = (seq + length) & _MASK
@@ -101,6 +123,9 @@ class Reassembler:
         offset = self.offset_of(seq)
         if not -WINDOW < offset - self.pos < WINDOW:
             self.stray += size
+            return []
+        if self.starting:
+            self._hold(offset, length, data, packet)
             return []
         if offset < self.pos:
             old = min(self.pos - offset, length)
@@ -183,6 +208,9 @@ class Reassembler:
         """Declare the first hole lost: a missing piece, then what stood behind it."""
         if not self.held:
             return []
+        if self.starting:
+            self._settle(self.held[0].offset)
+            return self._drain()
         gap = self.held[0].offset - self.pos
         lost = Piece(self.pos, gap, None, None)
         self._advance(gap)
