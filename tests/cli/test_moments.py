@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from kdissect.cli.moments import Moment, Window, parse_moment
+from kdissect.cli.moments import Window
+from kdissect.moments import Moment, parse_moment
 
 TEN = 1_795_255_200 * 10**9  # 2026-11-21T10:00:00Z
 
