@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from kdissect.schema.catalogue import default_catalogue
 from kdissect.schema.generate import FAILURES, Decoder, make_decoder
 from kdissect.schema.interpret import Interpreter
+from kdissect.schema.redact import redact_configs
 from kdissect.wire.primitives import DecodeError
 
 
@@ -28,13 +29,15 @@ def decode_fields(name: str, version: int, data: bytes, at: int = 0, *, show_sec
     KeyError when there is no such format or version; what the bytes are never raises.
     """
     decoder = _decoder(name, version, show_secrets)
+    layout = default_catalogue().format(name).fields(version)
+    fault = None
     try:
         fields, end = decoder(data, at, _as_bytes)
     except FAILURES:
-        layout = default_catalogue().format(name).fields(version)
         fields, end, fault = Interpreter(data, _as_bytes, show_secrets=show_secrets).read(layout, at)
-        return Blob(fields, end, fault)
-    return Blob(fields, end, None)
+    if not show_secrets:
+        redact_configs(layout.fields, fields)
+    return Blob(fields, end, fault)
 
 
 @cache

@@ -16,6 +16,7 @@ from kdissect.schema.generate import FAILURES, Decoder, make_decoder
 from kdissect.schema.interpret import Interpreter, Spans
 from kdissect.schema.layout import Layout
 from kdissect.schema.records_field import FullRecords, skip_in_request, skip_in_response
+from kdissect.schema.redact import has_configs, redact_configs
 from kdissect.wire.faults import RecordFault
 from kdissect.wire.limits import DEFAULT_LIMITS, Limits
 from kdissect.wire.primitives import DecodeError, FaultKind
@@ -87,6 +88,7 @@ class _Prepared(NamedTuple):
     header: Decoder
     body: Decoder
     has_records: bool
+    withhold_configs: bool
 
 
 @cache
@@ -94,7 +96,9 @@ def _prepared(key: int, kind: Literal["request", "response"], version: int, show
     """KeyError when the schema has no such layout."""
     layout = default_catalogue().api(key).layout(kind, version)
     has_records = any(field.type == "records" for _, field in layout.walk())
-    return _Prepared(layout, _header_decoder(kind, layout.header_version), make_decoder(layout, show_secrets), has_records)
+    withhold = not show_secrets and has_configs(layout)
+    header = _header_decoder(kind, layout.header_version)
+    return _Prepared(layout, header, make_decoder(layout, show_secrets), has_records, withhold)
 
 
 def _header_layout(kind: Literal["request", "response"], version: int) -> Layout:
@@ -139,7 +143,7 @@ def _decode(
     data: bytes, key: int, kind: Literal["request", "response"], version: int, options: DecodeOptions
 ) -> Message:
     try:
-        layout, read_header, read_body, has_records = _prepared(key, kind, version, options.show_secrets)
+        layout, read_header, read_body, has_records, withhold = _prepared(key, kind, version, options.show_secrets)
     except KeyError:
         return _undecodable(data, key, kind, version)
     if options.spans:
@@ -150,6 +154,8 @@ def _decode(
         body, at = read_body(data, at, records)
     except FAILURES:
         return _interpret(data, layout, options)
+    if withhold:
+        redact_configs(layout.fields, body)
     faults = tuple(records.faults) if isinstance(records, FullRecords) else ()
     return Message(layout.name, key, kind, version, header, body, None, len(data) - at, faults, None)
 
@@ -179,6 +185,8 @@ def _interpret(data: bytes, layout: Layout, options: DecodeOptions) -> Message:
     records = _records_reader(data, kind, options)
     reader = Interpreter(data, records, show_secrets=options.show_secrets, spans=spans)
     body, at, error = reader.read(layout, at)
+    if not options.show_secrets:
+        redact_configs(layout.fields, body)
     faults = tuple(records.faults) if isinstance(records, FullRecords) else ()
     fault = _fault(error, "") if error is not None else None
     trailing = 0 if error is not None else len(data) - at

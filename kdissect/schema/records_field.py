@@ -50,6 +50,8 @@ class FullRecords:
         """Offsets are those in the message."""
 
     def __call__(self, data: bytes, start: int, stop: int) -> list[dict[str, Any]]:
+        if start == stop:
+            return []
         from kdissect.wire.records import read_records
 
         content = data[start:stop]
