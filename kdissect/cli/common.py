@@ -19,6 +19,7 @@ from kdissect.report.human import Clock
 from kdissect.report.sink import Sink
 
 if TYPE_CHECKING:
+    from kdissect.dissect import Dissection
     from kdissect.plugins.host import Host
     from kdissect.report.view import Format
 
@@ -114,9 +115,12 @@ def warn(text: str) -> None:
         _say(click.style("warning: ", fg="yellow", bold=True) + escape(text))
 
 
-def complain(text: str) -> None:
-    """One line about an input that could not be read, also when quiet."""
-    _say(click.style("error: ", fg="red", bold=True) + escape(text))
+def complain(dissection: Dissection) -> int:
+    """One line for each input that could not be read, also when quiet; returns the exit code that they make."""
+    errors = [file.error for file in dissection.reader.files if file.error is not None]
+    for error in errors:
+        _say(click.style("error: ", fg="red", bold=True) + escape(error))
+    return 1 if errors else 0
 
 
 def say(text: str) -> None:

@@ -101,7 +101,7 @@ def command(
     summary, window = Summary(), Window(since, until)
     stopped = False
     for all_of_batch in dissection.batches():
-        batch = window.keep(all_of_batch, dissection.capture.first_time_ns)
+        batch = window.keep(all_of_batch, dissection.segmenter.first_time_ns)
         if limit is not None and summary.exchanges + len(batch) >= limit:
             batch, stopped = batch[: limit - summary.exchanges], True
         summary.add(batch)
@@ -109,9 +109,8 @@ def command(
         if stopped:
             break
     writer.finish()
-    for error in dissection.capture.errors:
-        common.complain(error)
-    if not quiet:
+    code = common.complain(dissection)
+    if not quiet and not (code and not dissection.capture.packets):
         for line in summary.lines(dissection, stopped):
             common.say(line)
-    return 1 if dissection.capture.errors else 0
+    return code

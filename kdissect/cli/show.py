@@ -72,9 +72,7 @@ def command(
             continue
         break
     else:
-        for error in dissection.capture.errors:
-            common.complain(error)
-        if dissection.capture.errors and not last:
+        if common.complain(dissection) and not last:
             return 1
         held = f"the last exchange is number {last}" if last else "there is no exchange at all"
         raise click.BadParameter(f"no exchange {index}: {held}", param_hint="INDEX")

@@ -51,13 +51,14 @@ def command(
     duplicate (retransmitted), and missing from the capture.
     """
     from kdissect.dissect import Dissection, Options
+    from kdissect.report.closing import nothing_found
     from kdissect.report.formats.json_lines import encode
     from kdissect.report.stats import Stats
 
     dissection = Dissection(files, Options(records="heads"), common.warn)
     stats, window = Stats(), Window(since, until)
     for batch in dissection.batches():
-        stats.add(window.keep(batch, dissection.capture.first_time_ns))
+        stats.add(window.keep(batch, dissection.segmenter.first_time_ns))
     sink = common.make_sink(color, utc)
     tables = stats.to_json(dissection)
     if output == "json":
@@ -67,6 +68,7 @@ def command(
         from kdissect.report.stats_tables import write_stats
 
         write_stats(tables, dissection.capture, sink, full)
-    for error in dissection.capture.errors:
-        common.complain(error)
-    return 1 if dissection.capture.errors else 0
+    code = common.complain(dissection)
+    if not quiet and not code and not any(c.protocol == "kafka" for c in dissection.connections):
+        common.say(nothing_found(dissection))
+    return code

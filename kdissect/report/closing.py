@@ -38,7 +38,7 @@ class Summary:
             return [f"{count(self.exchanges, 'exchange')}, then stopped as asked; the rest of the capture was not read"]
         kafka = sum(connection.protocol == "kafka" for connection in connections)
         if not kafka:
-            return [_nothing_found(dissection)]
+            return [nothing_found(dissection)]
         words = [f"{count(self.exchanges, 'exchange')} on {count(kafka, 'Kafka connection')}"]
         if capture.first_time_ns is not None and capture.last_time_ns is not None:
             words[0] += f" in {duration_ms((capture.last_time_ns - capture.first_time_ns) / 1e6)}"
@@ -63,7 +63,8 @@ def ledger_line(ledger: Ledger) -> str:
     return text + (f"; {size(ledger.missing)} missing from the capture" if ledger.missing else "")
 
 
-def _nothing_found(dissection: Dissection) -> str:
+def nothing_found(dissection: Dissection) -> str:
+    """What there was instead of Kafka."""
     capture = dissection.capture
     protocols = Counter(connection.protocol for connection in dissection.connections)
     known = {"tls": "TLS", "http": "HTTP", "unknown": "of another protocol"}

@@ -73,10 +73,11 @@ def _ledger(ledger: Mapping[str, int]) -> list[list[tuple[str, str]]]:
 
 
 def _percent(part: int, whole: int) -> str:
-    """Rounded, but 100% and 0% only where they are true."""
+    """Rounded, finer near the ends; 100% and 0% only where they are true."""
     if part == whole:
         return "100%"
-    return f"{min(99.9, max(0.1, 100 * part / whole)):.1f}%"
+    percent = 100 * part / whole
+    return f"{percent:.0f}%" if 10 <= percent <= 90 else f"{min(99.9, max(0.1, percent)):.1f}%"
 
 
 def _tables(stats: Mapping[str, Any]) -> list[tuple[str, Sequence[Row], list[Column[Row]]]]:

@@ -161,6 +161,7 @@ def test_on_a_terminal(width: int, color: bool) -> None:
         "tls",
         "2026-11-21T10:01:30.000000Z",
         "100 B captured",
+        "decoded 60%",
         "5 B missing",
     ):
         assert part in shown, part
