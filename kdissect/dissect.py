@@ -136,6 +136,12 @@ class Dissection:
             self._ordinal = ordinal
             session = self._sessions.get(owner)
             if session is None:
+                if owner < len(self.connections):
+                    # Long closed: what still comes belongs to no message.
+                    late = self.connections[owner].ledger
+                    late.captured += size
+                    late.skipped += size
+                    continue
                 session, ended = self._open(owner)
                 done += ended
             session.feed(side, seq, ack, flags, data[start : start + size], length, Packet(ordinal, time_ns, number, file, None))
@@ -172,10 +178,10 @@ class Dissection:
             if session is None:
                 continue
             self._ordinal = ordinal
-            if session.closed is not None and session.last_time_ns + self.options.limits.linger_ns < time_ns:
+            if session.over and session.quiet_since(time_ns, self.options.limits.linger_ns):
                 done += self._finish(owner, "closed")
                 continue
-            session.expire(ordinal, time_ns)
+            session.let_time_pass(ordinal, time_ns)
             done += [(settled, session) for settled in session.take()]
             self._wind(owner)
         return done

@@ -50,10 +50,9 @@ class Session:
         self.client: int | None = None
         self.protocol = "unknown"
         self.ignored = False
-        self.ending: str | None = None
-        """Why nothing more will come, once that is seen."""
+        self.reset = False
         self.closed: str | None = None
-        """The same, once all that was open is settled."""
+        """Why nothing more will come, once all that was open is settled."""
         self.correlator = Correlator(limits, self.requests_behind, self._response_gaps)
         self.detection = detect.Detection()
         self.opaque = 0
@@ -74,8 +73,7 @@ class Session:
             seq = (seq + 1) & 0xFFFFFFFF
         if not stream.known or (stream.starting and flags & SYN):
             if flags & RST and not length:
-                self.ending = "closed"
-                self._close_if_done(packet.ordinal)
+                self.reset = True
                 return
             for piece in stream.start(seq, certain=bool(flags & SYN)):
                 self._deliver(side, piece)
@@ -94,24 +92,39 @@ class Session:
             self._check_holes(packet)
         if flags & FIN:
             stream.fin = stream.offset_of(seq) + length
-        if flags & (FIN | RST) or self.ending or stream.fin is not None:
-            self._note_end(flags)
-            self._close_if_done(packet.ordinal)
-
-    def _note_end(self, flags: int) -> None:
-        """The connection ends with a reset, or when all that the broker sent before its FIN is there."""
         if flags & RST:
-            self.ending = "closed"
-        elif self.client is not None and self.ending is None:
-            response = self.streams[1 - self.client]
-            if response.fin is not None and response.pos >= response.fin:
-                self.ending = "closed"
+            self.reset = True
+        if stream.fin is not None or other.fin is not None:
+            self._close_if_complete(packet.ordinal)
 
-    def _close_if_done(self, now: int) -> None:
-        """Settle what is open, unless a hole may still be filled or a response waits for a request that comes late."""
+    def _close_if_complete(self, now: int) -> None:
+        """Settle what is open once all is there that the broker sent before its FIN."""
+        if self.client is None or self.closed is not None:
+            return
+        response = self.streams[1 - self.client]
+        # A hole may still be filled, and a response may wait for a request that comes late.
         open_ends = self.correlator.early or any(stream.held for stream in self.streams)
-        if self.ending and self.closed is None and self.client is not None and not open_ends:
-            self._close(now, self.ending)
+        if response.fin is not None and response.pos >= response.fin and not open_ends:
+            self._close(now, "closed")
+
+    def let_time_pass(self, now: int, time_ns: int) -> None:
+        """Settle what time decides on a silent connection: answers overdue, and all that was open at a reset.
+
+        A reset does not settle at once, for the capture may hold segments behind it that were sent before.
+        """
+        if self.reset and self.closed is None and self.client is not None and self.quiet_since(time_ns, self.limits.reorder_ns):
+            self._flush(now)
+            self._close(now, "closed")
+        self.correlator.expire(now, time_ns)
+
+    @property
+    def over(self) -> bool:
+        """Whether the connection was closed on both sides, or reset."""
+        return self.reset or self.closed is not None or all(stream.fin is not None for stream in self.streams)
+
+    def quiet_since(self, time_ns: int, interval: int) -> bool:
+        """Whether the last segment is older than this."""
+        return self.last_time_ns + interval < time_ns
 
     def _close(self, now: int, reason: str) -> None:
         self.closed = reason
@@ -121,11 +134,7 @@ class Session:
         """The connection is over (capture end, or another incarnation took its place): let everything out."""
         if self.ignored:
             return
-        for side in (0, 1):
-            while self.streams[side].held:
-                for piece in self.streams[side].give_up():
-                    self._deliver(side, piece)
-                self._advance(now)
+        self._flush(now)
         if self.client is None:
             detect.recognise(self, now, final=True)
         if self.client is not None:
@@ -133,9 +142,17 @@ class Session:
             for framer in self.framers:
                 framer.end()
             self.collect(now)
-            self._close(now, self.ending or reason)
+            self._close(now, "closed" if self.reset else reason)
 
     # Holes
+
+    def _flush(self, now: int) -> None:
+        """Give up every hole."""
+        for side in (0, 1):
+            while self.streams[side].held:
+                for piece in self.streams[side].give_up():
+                    self._deliver(side, piece)
+                self._advance(now)
 
     def _check_holes(self, packet: Packet) -> None:
         for side in (0, 1):
@@ -200,10 +217,6 @@ class Session:
         for frame in self.framers[1 - self.client].take():
             correlator.response(frame)
         correlator.pump(now)
-
-    def expire(self, now: int, time_ns: int) -> None:
-        """Let time pass on a silent connection."""
-        self.correlator.expire(now, time_ns)
 
     def take(self) -> list[Settled]:
         """Hand over the exchanges settled so far."""
