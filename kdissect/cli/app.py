@@ -120,7 +120,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # The latter is what click makes of the former.
         _abandon_output()
         return 0
     except KdissectError as error:

@@ -59,6 +59,7 @@ def command(
     from kdissect.report.fields import Reading
     from kdissect.report.formats.json_lines import encode
     from kdissect.report.show import show
+    from kdissect.report.sink import Output
 
     host = common.host()
     dissection = Dissection(files, Options(show_secrets=show_secrets), common.warn)
@@ -78,8 +79,9 @@ def command(
         raise click.BadParameter(f"no exchange {index}: {held}", param_hint="INDEX")
     sink = common.make_sink(color, utc)
     if output == "json":
-        sink.stream.write(encode(exchange.to_contract(), sink) + b"\n")
-        sink.stream.flush()
+        printed = Output(sink)
+        printed.write(encode(exchange.to_contract(), sink) + b"\n")
+        printed.flush()
         return 0
     triage = tuple(finding for _, finding in host.start_rules()([exchange]))
     show(exchange, sink, Reading(sink.clock, host, full), spans, show_secrets, triage)

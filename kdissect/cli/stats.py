@@ -53,6 +53,7 @@ def command(
     from kdissect.dissect import Dissection, Options
     from kdissect.report.closing import nothing_found
     from kdissect.report.formats.json_lines import encode
+    from kdissect.report.sink import Output
     from kdissect.report.stats import Stats
 
     dissection = Dissection(files, Options(records="heads"), common.warn)
@@ -62,8 +63,9 @@ def command(
     sink = common.make_sink(color, utc)
     tables = stats.to_json(dissection)
     if output == "json":
-        sink.stream.write(encode(tables, sink) + b"\n")
-        sink.stream.flush()
+        printed = Output(sink)
+        printed.write(encode(tables, sink) + b"\n")
+        printed.flush()
     else:
         from kdissect.report.stats_tables import write_stats
 

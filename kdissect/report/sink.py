@@ -55,6 +55,9 @@ class Output:
 
     def _drain(self) -> None:
         if self._parts:
-            self._sink.stream.write(b"".join(self._parts))
+            data = memoryview(b"".join(self._parts))
             self._parts.clear()
             self._size = 0
+            while data:
+                # An unbuffered standard output (PYTHONUNBUFFERED) may take less than it is given.
+                data = data[self._sink.stream.write(data) :]

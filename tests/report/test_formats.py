@@ -144,3 +144,21 @@ def test_csv() -> None:
     assert rows[4]["findings"] == "request.unanswered" and rows[4]["response_bytes"] == ""
     assert rows[8]["client_id"] == "'=1+2"
     assert render("csv", []).splitlines() == [",".join(EXCHANGES.keys)]
+
+
+def test_a_stream_that_takes_little_at_a_time_gets_everything() -> None:
+    """An unbuffered standard output writes what the pipe has room for, and says how much that was."""
+
+    class Pipe(io.RawIOBase):
+        got = b""
+
+        def write(self, data: object) -> int:
+            part = bytes(memoryview(data)[:1000])  # type: ignore[arg-type]
+            self.got += part
+            return len(part)
+
+    pipe = Pipe()
+    writer = Host(discover=False).formats["ndjson"].open(EXCHANGES, Sink(pipe))  # type: ignore[arg-type]
+    writer.write(ROWS * 10)
+    writer.finish()
+    assert pipe.got.decode() == render("ndjson", ROWS * 10)
