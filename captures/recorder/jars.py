@@ -11,12 +11,14 @@ from recorder.python_clients import WORK
 _KAFKA = "org.apache.kafka"
 # slf4j's simple binding prints a broker's log; newer brokers bring no binding of their own.
 _LOG = ("org.slf4j:slf4j-simple:1.7.36",)
-# Their ZooKeeper clients cannot read addresses as Java 14 and newer print them (ZOOKEEPER-3779).
-_ZOOKEEPER = ("org.apache.zookeeper:zookeeper:3.4.14",)
+# The client of 2.0.1, 3.4.13, cannot read addresses as Java 14 and newer print them (ZOOKEEPER-3779).
+_ZOOKEEPER = ("org.apache.zookeeper:zookeeper:3.4.10",)
+# Java 11 and newer no longer bring what broker 0.10 encodes its cluster id with.
+_XML_BIND = ("javax.xml.bind:jaxb-api:2.3.1",)
 # The coordinates of each set of jars, and what Maven shall leave out.
 _SETS: dict[str, tuple[str, ...]] = {
-    "0.8.2.2": (f"{_KAFKA}:kafka_2.11:0.8.2.2", *_ZOOKEEPER),
-    "0.10.1.1": (f"{_KAFKA}:kafka_2.11:0.10.1.1", *_ZOOKEEPER),
+    "0.8.2.2": (f"{_KAFKA}:kafka_2.11:0.8.2.2",),
+    "0.10.1.1": (f"{_KAFKA}:kafka_2.11:0.10.1.1", *_XML_BIND),
     "2.0.1": (f"{_KAFKA}:kafka_2.12:2.0.1", *_ZOOKEEPER, *_LOG),
     "2.6.3": (f"{_KAFKA}:kafka_2.13:2.6.3", *_LOG),
     "3.3.2": (f"{_KAFKA}:kafka_2.13:3.3.2", f"{_KAFKA}:kafka-tools:3.3.2"),

@@ -15,6 +15,10 @@ FAST_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 _FEW_MESSAGES = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
 
 
+class ToolFailed(Exception):
+    """A Java program that had to succeed did not; with what it printed."""
+
+
 def compiled(jars: str, *sources: str) -> str:
     """Compile source files of ``java/`` against a set of jars; returns a class path with both."""
     target = WORK / "classes" / jars
@@ -45,7 +49,10 @@ def run_tool(
         path: a class path instead of the set's own.
         options: more options for the Java machine.
         timeout: in seconds; a tool that does not end by then is ended.
-        check: raise if the program fails.
+        check: whether the program must succeed.
+
+    Raises:
+        ToolFailed: ``check`` is set and the program failed.
     """
     command = ["java", HEAP, *FAST_START, _FEW_MESSAGES, *options, "-cp", path or classpath(jars), main_class, *arguments]
     try:
@@ -57,8 +64,10 @@ def run_tool(
             stderr=subprocess.STDOUT,
             text=True,
             timeout=timeout,
-            check=check,
+            check=False,
         )
     except subprocess.TimeoutExpired as late:
         return f"(ended after {timeout:.0f} s) {late.stdout or ''}"
+    if check and result.returncode != 0:
+        raise ToolFailed(f"{main_class} {' '.join(arguments)}: {result.stdout.strip()}")
     return result.stdout

@@ -106,6 +106,8 @@ class KraftCluster:
             "share.coordinator.state.topic.replication.factor": copies,
             "share.coordinator.state.topic.min.isr": "1",
         }
+        if "broker" not in roles:
+            del own["advertised.listeners"], own["inter.broker.listener.name"]
         if self._dynamic:
             servers = ",".join(f"{self.host(each)}:{CONTROLLER_PORT}" for each in self._ids)
             own["controller.quorum.bootstrap.servers"] = servers

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from recorder.scenarios import kraft, tour
+from recorder.scenarios import kraft, old, tour
 
 SCENARIOS: dict[str, Callable[[], None]] = {
     **kraft.SCENARIOS,
+    **old.SCENARIOS,
     **tour.SCENARIOS,
 }
