@@ -16,6 +16,8 @@ from kdissect.model import UNSTAMPED, Bytes, PacketBatch
 
 _LEAST_ROOM = 64
 _HEAD = 4
+_FIRST_CHUNK = 1 << 20
+_PACKETS_WANTED = 1 << 16
 _MAX_WARNINGS = 20
 
 
@@ -72,9 +74,10 @@ def _chunks(
     data: Bytes = np.zeros(0, np.uint8)
     lo = hi = offset = 0
     skip = 0
+    wanted = _FIRST_CHUNK
     while True:
         tail = hi - lo
-        room = max(chunk_bytes, 2 * tail, _LEAST_ROOM)
+        room = max(min(chunk_bytes, wanted), 2 * tail, _LEAST_ROOM)
         fresh: Bytes = np.empty(room + SLACK, np.uint8)
         fresh[:tail] = data[lo:hi]
         offset += lo
@@ -99,6 +102,8 @@ def _chunks(
             parser.secrets.clear()
         info.dropped = parser.dropped
         if parsed.packets is not None:
+            # Columns of many tiny packets take more memory than the packets.
+            wanted = max(_FIRST_CHUNK, _PACKETS_WANTED * (hi - lo) // len(parsed.packets.number))
             yield _batch(parsed.packets, info, index, data[: hi + SLACK])
         lo = min(parsed.next, hi)
         skip += max(0, parsed.next - hi)

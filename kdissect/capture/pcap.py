@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from kdissect.capture import lanes
+from kdissect.capture.lanes import Lanes
 from kdissect.capture.packets import INT32_MAX, MAX_PACKET, Columns, Interface, Parsed
-from kdissect.columns import gather
-from kdissect.model import Bytes
+from kdissect.columns import gather, unaligned
+from kdissect.model import Bytes, Int64s
 
 FILE_HEADER = 24
+_HEADERS_IN_A_ROW = 4
 
 # magic number -> (nanoseconds, size of a record header)
 _MAGICS = {
@@ -51,10 +54,9 @@ class PcapParser:
                 return Parsed(None, lo, None)
             self._read_file_header(data[lo : lo + FILE_HEADER].tobytes())
             lo += FILE_HEADER
-        starts, end = self._walk(data, lo, hi)
-        if not starts:
+        at, end = self._walk(data, lo, hi)
+        if not len(at):
             return Parsed(None, end, self._corrupt(data, end, hi, offset))
-        at = np.array(starts, np.int64)
         captured = np.diff(at, append=end) - self._header
         head = gather(data, at, 16).view(self._order + "u4")
         seconds, fraction, length = (head[:, i].astype(np.int64) for i in (0, 1, 3))
@@ -80,27 +82,68 @@ class PcapParser:
         self._link = network & 0xFFFF  # the upper half tells about frame check sequences
         self.interfaces.append(Interface(self._link, snaplen, 9 if nano else 6))
 
-    def _walk(self, data: Bytes, lo: int, hi: int) -> tuple[list[int], int]:
+    def _walk(self, data: Bytes, lo: int, hi: int) -> tuple[Int64s, int]:
         """Where each whole record begins, and where the first begins that is not whole (or not sane)."""
         size_at: Callable[[Any, int], tuple[int]] = struct.Struct(self._order + "8xI").unpack_from
         header = self._header
         last = hi - header
         view = data.data
-        starts: list[int] = []
-        add = starts.append
+        chains = self._lanes(data, lo, hi)
+        parts: list[Int64s] = []
         at = lo
-        while at <= last:
-            add(at)
-            (size,) = size_at(view, at)
-            if size > MAX_PACKET:
-                break
-            at += header + size
-        else:
-            if at > hi:
-                at = starts.pop()
-            return starts, at
-        starts.pop()
-        return starts, at
+        sane = True
+        while sane and at <= last:
+            chain = chains.at(at)
+            if chain is not None:
+                parts.append(chain[0])
+                at = chain[1]
+                continue
+            until = chains.after(at) or last + 1
+            starts: list[int] = []
+            add = starts.append
+            while at < until:
+                (size,) = size_at(view, at)
+                if size > MAX_PACKET:
+                    sane = False
+                    break
+                add(at)
+                at += header + size
+            parts.append(np.array(starts, np.int64))
+        records = np.concatenate(parts) if parts else np.zeros(0, np.int64)
+        # Chains are not stopped by a size that cannot be.
+        insane = np.flatnonzero(np.diff(records, append=at) > header + MAX_PACKET)
+        if len(insane):
+            return records[: insane[0]], int(records[insane[0]])
+        if at > hi:
+            return records[:-1], int(records[-1])
+        return records, at
+
+    def _lanes(self, data: Bytes, lo: int, hi: int) -> Lanes:
+        """Chains of records in a large chunk, begun where some headers in a row look like this capture's."""
+        if hi - lo < lanes.LEAST:
+            return lanes.NONE
+        header = self._header
+        last = hi - header
+        # The upper half of the seconds is the same for 18 hours.
+        upper = 2 if self._order == "<" else 0
+        hour = data[lo + upper : lo + upper + 2].tobytes()
+        found = lanes.find(data, lo, hi, hour) - upper
+        words = unaligned(data, self._order + "u4")
+        halves = unaligned(data, "V2")
+        sound = np.ones(len(found), bool)
+        at = found
+        for _ in range(_HEADERS_IN_A_ROW):
+            here = np.minimum(at, last)
+            captured, length = words[here + 8].astype(np.int64), words[here + 12]
+            sound &= (halves[here + upper] == np.void(hour)) & (captured <= np.minimum(length, MAX_PACKET)) & (at <= last)
+            at = at + header + captured
+        sizes = words[8:]
+
+        def advance(at: Int64s) -> Int64s:
+            following: Int64s = at + header + sizes[at]
+            return following
+
+        return lanes.follow(found[sound], last, advance)
 
     def _corrupt(self, data: Bytes, at: int, hi: int, offset: int) -> str | None:
         """Why the record at ``at`` cannot be one, ``None`` when it only lacks bytes."""

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from kdissect.capture import lanes
+from kdissect.capture.lanes import Lanes
 from kdissect.capture.packets import INT32_MAX, MAX_PACKET, Columns, Interface, Parsed, join
 from kdissect.capture.times import Resolution
-from kdissect.columns import gather
+from kdissect.columns import gather, unaligned
 from kdissect.model import UNSTAMPED, Bytes, Int64s
 
 MAGIC = b"\x0a\x0d\x0d\x0a"
@@ -27,6 +29,32 @@ _MAX_INTERFACES = 1 << 16
 
 _OPT_IF_NAME, _OPT_IF_TSRESOL, _OPT_IF_TSOFFSET = 2, 9, 14
 _OPT_ISB_IFDROP, _OPT_ISB_OSDROP = 5, 7
+
+
+class _Records:
+    """Where packet blocks begin."""
+
+    def __init__(self) -> None:
+        self._parts: list[Int64s] = []
+        self.count = 0
+
+    def add(self, part: Int64s) -> None:
+        if len(part):
+            self._parts.append(part)
+            self.count += len(part)
+
+    def pop(self) -> int:
+        """Takes the last one back."""
+        last = int(self._parts[-1][-1])
+        self._parts[-1] = self._parts[-1][:-1]
+        self.count -= 1
+        return last
+
+    def take(self) -> Int64s:
+        """All of them, to begin anew."""
+        records = np.concatenate(self._parts) if self._parts else np.zeros(0, np.int64)
+        self._parts, self.count = [], 0
+        return records
 
 
 class PcapngParser:
@@ -54,7 +82,8 @@ class PcapngParser:
 
     def parse(self, data: Bytes, lo: int, hi: int, offset: int, final: bool) -> Parsed:
         parts: list[Columns] = []
-        records: list[int] = []  # where packet blocks begin that are not in `parts` yet
+        records = _Records()  # of which the packets are not in `parts` yet
+        chains: Lanes | None = None
         at = lo
         problem = None
         while True:
@@ -63,7 +92,8 @@ class PcapngParser:
                 if self._lost:
                     problem = "no sound block follows" if final else None
                     break
-            at, other = self._walk(data, at, hi, records)
+            chains = chains or self._lanes(data, at, hi)
+            at, other = self._walk(data, at, hi, chains, records)
             if other is None:
                 break
             kind, size = other
@@ -82,26 +112,27 @@ class PcapngParser:
                     break
                 continue
             if not 12 <= size <= _MAX_BLOCK or size % 4:
-                self._lose(f"claims {size} bytes", offset + at, self.number + len(records))
+                self._lose(f"claims {size} bytes", offset + at, self.number + records.count)
                 at += 4
                 continue
             if at + size > hi:
                 break
             (trailer,) = struct.unpack_from(order + "I", data.data, at + size - 4)
             if trailer != size:
-                self._lose(f"claims {size} bytes in front and {trailer} behind", offset + at, self.number + len(records))
+                self._lose(f"claims {size} bytes in front and {trailer} behind", offset + at, self.number + records.count)
                 at += 4
                 continue
             if kind in (_SECTION, _INTERFACE):  # what the packets so far refer to is about to change
-                parts += self._packets(data, records, offset)
-                records.clear()
+                parts += self._packets(data, records.take(), offset)
             if kind == _SECTION:
+                if order != self._order:
+                    chains = None
                 self._order, self._first, self._times = order, len(self.interfaces), []
                 self._sections += 1
             elif not self._other_block(kind, data[at + 8 : at + size - 4].tobytes()):
                 self.warn(f"the block at byte {offset + at} is corrupt and passed over")
             at += size
-        parts += self._packets(data, records, offset)
+        parts += self._packets(data, records.take(), offset)
         return Parsed(join(parts), at, problem)
 
     def _lose(self, why: str, at: int, number: int) -> None:
@@ -146,7 +177,7 @@ class PcapngParser:
             return None, False
         return lo + 4 * int(candidates[stop[0]]), bool(sound[stop[0]])
 
-    def _walk(self, data: Bytes, lo: int, hi: int, records: list[int]) -> tuple[int, tuple[int, int] | None]:
+    def _walk(self, data: Bytes, lo: int, hi: int, chains: Lanes, records: _Records) -> tuple[int, tuple[int, int] | None]:
         """Adds to ``records`` the packet blocks up to the first block that is something else, or not whole.
 
         Returns where that block begins, and its type and size, ``None`` when it is not there yet.
@@ -154,20 +185,51 @@ class PcapngParser:
         head_at: Callable[[Any, int], tuple[int, int]] = struct.Struct(self._order + "II").unpack_from
         view = data.data
         last = hi - 12
-        add = records.append
         at = lo
-        while at <= last:
-            kind, size = head_at(view, at)
-            if kind == _ENHANCED:
-                if size < 32 or size & 3 or size > _MAX_BLOCK:
-                    return at, (kind, size)
-            elif not (kind in _PACKETS or kind in _NUMBERED) or size < 16 or size & 3 or size > _MAX_BLOCK:
-                return at, (kind, size)
-            add(at)
-            at += size
+        other = None
+        while other is None and at <= last:
+            chain = chains.at(at)
+            if chain is not None:
+                records.add(chain[0])
+                at = chain[1]
+                continue
+            until = chains.after(at) or last + 1
+            starts: list[int] = []
+            add = starts.append
+            while at < until:
+                kind, size = head_at(view, at)
+                if kind == _ENHANCED:
+                    if size < 32 or size & 3 or size > _MAX_BLOCK:
+                        other = kind, size
+                        break
+                elif not (kind in _PACKETS or kind in _NUMBERED) or size < 16 or size & 3 or size > _MAX_BLOCK:
+                    other = kind, size
+                    break
+                add(at)
+                at += size
+            records.add(np.array(starts, np.int64))
         if at > hi:
             at = records.pop()
-        return at, None
+        return at, other
+
+    def _lanes(self, data: Bytes, lo: int, hi: int) -> Lanes:
+        """Chains of enhanced packet blocks in a large chunk, begun where two stand behind each other."""
+        if hi - lo < lanes.LEAST:
+            return lanes.NONE
+        last = hi - 12
+        words = unaligned(data, self._order + "u4")
+        sizes = words[4:]
+        found = lanes.find(data, lo, hi, struct.pack(self._order + "I", _ENHANCED))
+        found = found[sizes[found] <= np.minimum(_MAX_BLOCK, hi - found)]
+        behind = found + sizes[found]
+        found = found[(words[np.minimum(behind, last)] == _ENHANCED) & (words[behind - 4] == sizes[found])]
+
+        def advance(at: Int64s) -> Int64s:
+            size = sizes[at].astype(np.int64)
+            sound = (words[at] == _ENHANCED) & (size >= 32) & (size & 3 == 0) & (size <= _MAX_BLOCK)
+            return np.where(sound, at + size, at)
+
+        return lanes.follow(found, last, advance)
 
     def _section_order(self, data: Bytes, at: int) -> str | None:
         """Byte order of the section that begins at ``at``, ``None`` when it shows none."""
@@ -176,11 +238,10 @@ class PcapngParser:
                 return order
         return None
 
-    def _packets(self, data: Bytes, records: list[int], offset: int) -> Iterator[Columns]:
-        """The packets in the blocks that begin at ``records``, all of the current section."""
-        if not records:
+    def _packets(self, data: Bytes, at: Int64s, offset: int) -> Iterator[Columns]:
+        """The packets in the blocks that begin at ``at``, all of the current section."""
+        if not len(at):
             return
-        at = np.array(records, np.int64)
         number = np.arange(self.number + 1, self.number + len(at) + 1)
         self.number += len(at)
         # Simple packet blocks may be shorter than the header of the others: the slack behind the data covers the gather.
@@ -202,7 +263,7 @@ class PcapngParser:
         mixed = join(parts)
         if mixed is not None:
             order = np.argsort(mixed.number)
-            yield Columns(*(column[order] for column in mixed))
+            yield Columns(*(column[order] for column in mixed))  # type: ignore[arg-type]  # the widths get lost
 
     def _stamped(self, number: Int64s, at: Int64s, head: Any, interface: Any, offset: int) -> Columns:
         """Enhanced packet blocks, and the obsolete packet blocks that differ in the interface field only."""

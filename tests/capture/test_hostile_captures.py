@@ -100,7 +100,7 @@ def test_every_byte_changed(tmp_path: Path, capture: bytes) -> None:
         check(tmp_path, bytes(bad), (1 << 20, 1 + at % 300) if at % 16 == 0 else (1 << 20,))
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(
     st.sampled_from([PCAP, PCAPNG]),
     st.lists(
@@ -131,7 +131,7 @@ def test_any_damage(tmp_path_factory: pytest.TempPathFactory, capture: bytes, da
     check(tmp_path_factory.mktemp("damage"), bytes(data))
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(st.sampled_from([0, 1, 9, 12, 101, 108, 113, 228, 229, 276]), st.lists(st.binary(max_size=120), max_size=10))
 def test_random_packets_of_any_link_type(tmp_path_factory: pytest.TempPathFactory, link: int, packets: list[bytes]) -> None:
     check(tmp_path_factory.mktemp("random"), pcap([Packet(p) for p in packets], link=link))

@@ -42,7 +42,7 @@ def merged(paths: list[Path], chunk_bytes: int = 1 << 20) -> list[tuple[int, int
     return [(p[0], p[1], p[5]) for p in read(paths, chunk_bytes=chunk_bytes).packets]
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(st.lists(st.integers(0, 40), max_size=12), min_size=1, max_size=5), st.sampled_from([1, 150, 1000, 1 << 20]))
 def test_any_times_in_any_chunks(tmp_path_factory: pytest.TempPathFactory, times: list[list[int]], chunk: int) -> None:
     files = [[packet(t, i) for t in ts] for i, ts in enumerate(times)]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.packets import (
     T0,
@@ -72,6 +72,7 @@ def test_interleaved_interfaces_of_different_resolution_and_link(tmp_path: Path)
     assert [(p[2], p[4]) for p in got.packets] == [((i + 1) * 10**9, 101 if i % 2 else 1) for i in range(6)]
 
 
+@settings(deadline=None)
 @given(
     st.integers(0, 2**64 - 1),
     st.integers(0, 127),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kdissect.stream.endpoints import Endpoints
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(st.tuples(*[st.integers(0, 3) | st.integers(0, 2**16 - 1)] * 4), max_size=60), max_size=6))
 def test_ids_in_order_of_first_appearance_whatever_the_batches(batches: list[list[tuple[int, int, int, int]]]) -> None:
     """(source, target, source port, target port), some of them the same again and again."""
