@@ -1,1 +1,1 @@
-"""Being here puts this folder on the import path, so that every test can import the helpers in ``support``."""
+"""Being here puts the folder above on the import path, so that every test can import ``tests.support``."""

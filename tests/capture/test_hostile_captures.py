@@ -11,7 +11,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.packets import (
+
+from kdissect.capture import open_captures
+from kdissect.stream.endpoints import Endpoints
+from kdissect.stream.segments import Segmenter
+from tests.support.packets import (
     T0,
     Packet,
     block,
@@ -37,10 +41,6 @@ from support.packets import (
     udp,
     vlan,
 )
-
-from kdissect.capture import open_captures
-from kdissect.stream.endpoints import Endpoints
-from kdissect.stream.segments import Segmenter
 
 _RNG = random.Random(11)
 _INNER = ethernet(ip4(tcp(b"x" * 30)))

@@ -17,9 +17,9 @@ from typing import Any
 
 import lz4.frame
 import pytest
-from support.packets import T0, Packet, ethernet, ip4, pcap, pcapng, read, read_bytes, tcp
 
 from kdissect.capture import open_captures
+from tests.support.packets import T0, Packet, ethernet, ip4, pcap, pcapng, read, read_bytes, tcp
 
 if sys.version_info >= (3, 14):
     from compression import zstd

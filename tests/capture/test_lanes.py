@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.packets import T0, Packet, Read, block, enhanced, interface, pcap, pcapng, read, section, simple
 
 from kdissect.capture import lanes
+from tests.support.packets import T0, Packet, Read, block, enhanced, interface, pcap, pcapng, read, section, simple
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.packets import T0, Packet, ethernet, interface, ip4, pcap, pcapng, read, section, simple, tcp
 
 from kdissect.capture import open_captures
 from kdissect.model import UNSTAMPED
+from tests.support.packets import T0, Packet, ethernet, interface, ip4, pcap, pcapng, read, section, simple, tcp
 
 
 def packet(time: int, name: int = 0) -> Packet:

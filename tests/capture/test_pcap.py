@@ -6,9 +6,9 @@ import itertools
 from pathlib import Path
 
 import pytest
-from support.packets import T0, Packet, ethernet, ip4, pcap, read, read_bytes, tcp
 
 from kdissect.capture.packets import MAX_PACKET
+from tests.support.packets import T0, Packet, ethernet, ip4, pcap, read, read_bytes, tcp
 
 PACKETS = [Packet(ethernet(ip4(tcp(bytes([i]) * i * 7, seq=i))), T0 + i * 1_000_001_000) for i in range(20)]
 

@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.packets import (
+
+from kdissect.capture.times import Resolution
+from kdissect.model import UNSTAMPED
+from tests.support.packets import (
     T0,
     Packet,
     block,
@@ -27,9 +30,6 @@ from support.packets import (
     simple,
     tcp,
 )
-
-from kdissect.capture.times import Resolution
-from kdissect.model import UNSTAMPED
 
 FRAMES = [ethernet(ip4(tcp(bytes([i]) * (i * 5 + 1), seq=i))) for i in range(12)]
 PACKETS = [Packet(f, T0 + i * 1_000_000_007) for i, f in enumerate(FRAMES)]

@@ -6,7 +6,8 @@ import struct
 from pathlib import Path
 
 import pytest
-from support.packets import (
+
+from tests.support.packets import (
     Packet,
     enhanced,
     ethernet,

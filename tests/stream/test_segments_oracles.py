@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.packets import Packet, Read, ethernet, fragments4, ip4, pcap, read, read_bytes, tcp
+
+from tests.support.packets import Packet, Read, ethernet, fragments4, ip4, pcap, read, read_bytes, tcp
 
 scapy: Any = pytest.importorskip("scapy.all", reason="scapy is not installed")
 

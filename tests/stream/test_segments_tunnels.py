@@ -8,9 +8,9 @@ import struct
 from pathlib import Path
 
 import pytest
-from support.packets import T0, Packet, ethernet, fragments4, fragments6, ip4, ip6, mpls, pcap, read_bytes, tcp, udp, vlan
 
 from kdissect.stream import ip_fragments
+from tests.support.packets import T0, Packet, ethernet, fragments4, fragments6, ip4, ip6, mpls, pcap, read_bytes, tcp, udp, vlan
 
 PAYLOAD = b"inside of something else"
 INNER = ip4(tcp(PAYLOAD), source="192.168.1.1", target="192.168.1.2")
