@@ -30,6 +30,8 @@ COMMANDS: Final[dict[str, Entry]] = {
     "read": Entry("Look at exchanges", "read", "List every request with its response."),
     "show": Entry("Look at exchanges", "show", "Show one exchange with all its fields."),
     "stats": Entry("Get an overview", "stats", "Count and measure: APIs, clients, topics, errors, lost bytes."),
+    "fields": Entry("Get help", "fields", "List the fields that filters can name."),
+    "help": Entry("Get help", "help", "Explain a command, or the filter language."),
 }
 
 
@@ -103,7 +105,10 @@ def application() -> None:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; every way it can end is an exit code and at most one line on standard error."""
+    """Runs one command; every way it can end is an exit code and at most one line on standard error.
+
+    Under the line about a bad filter stands an excerpt that shows the place.
+    """
     try:
         code: Any = application.main(
             args=None if arguments is None else list(arguments), prog_name="kdissect", standalone_mode=False
@@ -135,6 +140,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def _complain(error: click.UsageError) -> None:
     where = f" (see '{error.ctx.command_path} --help')" if error.ctx else ""
     _error(error.format_message().rstrip(".") + where)
+    for line in getattr(error, "excerpt", ()):
+        click.echo(f"  {escape(line)}", err=True)
 
 
 def _error(text: str) -> None:

@@ -105,7 +105,9 @@ def host() -> Host:
     """The plugins of this run."""
     from kdissect.plugins.host import Host
 
-    return Host(on_failure=warn)
+    found = Host(on_failure=warn)
+    found.load_schema_files()
+    return found
 
 
 def warn(text: str) -> None:

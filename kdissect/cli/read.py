@@ -8,15 +8,18 @@ import click
 
 from kdissect.cli import common
 from kdissect.cli.command import Command
+from kdissect.cli.filters import display_filter, records_level
 from kdissect.cli.moments import Moment, Window
 
 if TYPE_CHECKING:
+    from kdissect.filter import Filter
     from kdissect.report.view import Format
 
 _EXAMPLES = [
     ("A table that fits the terminal:", "kdissect read broker.pcapng"),
     ("Several captures, in order of time, times in UTC:", "kdissect read --utc client.pcap broker.pcap"),
     ("Ten seconds of a long one:", "kdissect read broker.pcapng --since '2026-11-21 10:00:20' --until '2026-11-21 10:00:30'"),
+    ("Slow produce requests:", "kdissect read broker.pcapng -Y 'api == Produce and latency > 50ms'"),
     ("The second minute:", "kdissect read broker.pcapng --since +1m --until +2m"),
     ("Live, from another machine:", "ssh broker tcpdump -i any -U -w - port 9092 | kdissect read -"),
     (
@@ -28,6 +31,7 @@ _EXAMPLES = [
 
 @click.command(cls=Command, examples=_EXAMPLES, short_help="List every request with its response.")
 @common.files_argument
+@display_filter
 @common.time_window
 @common.option("--limit", section=common.SELECT, type=click.IntRange(min=0), metavar="N", help="Stop after N exchanges.")
 @common.option(
@@ -59,6 +63,7 @@ _EXAMPLES = [
 @common.quiet
 def command(
     files: tuple[str, ...],
+    only: Filter | None,
     since: Moment | None,
     until: Moment | None,
     limit: int | None,
@@ -92,7 +97,8 @@ def command(
     sink = common.make_sink(color, utc, bodies, files)
     chosen = output or host.formats["table" if sink.terminal else "text"]
     options = Options(
-        records="full" if bodies and chosen.machine else "heads",
+        records=records_level(only, "full" if bodies and chosen.machine else "heads"),
+        filter=only,
         show_secrets=show_secrets,
         sort=None if sort == "release" else sort,
     )

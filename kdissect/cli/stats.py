@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from kdissect.cli import common
 from kdissect.cli.command import Command
+from kdissect.cli.filters import display_filter, records_level
 from kdissect.cli.moments import Moment, Window
+
+if TYPE_CHECKING:
+    from kdissect.filter import Filter
 
 _EXAMPLES = [
     ("What is in a capture:", "kdissect stats broker.pcapng"),
     ("Without the first ten seconds:", "kdissect stats broker.pcapng --since +10s"),
+    ("Of one client:", "kdissect stats broker.pcapng -Y 'client in 10.0.7.0/24'"),
     ("Slowest APIs first, with jq:", "kdissect stats -f json c.pcap | jq '.apis | sort_by(-.latency_ms.p99)'"),
     ("Is every byte accounted for?", "kdissect stats -f json c.pcap | jq .ledger"),
 ]
@@ -18,6 +25,7 @@ _EXAMPLES = [
 
 @click.command(cls=Command, examples=_EXAMPLES, short_help="Count and measure: APIs, clients, topics, errors, lost bytes.")
 @common.files_argument
+@display_filter
 @common.time_window
 @common.option("--full", "--all", "full", section=common.SHOW, is_flag=True, help="All rows of every table.")
 @common.zone
@@ -34,6 +42,7 @@ _EXAMPLES = [
 @common.quiet
 def command(
     files: tuple[str, ...],
+    only: Filter | None,
     since: Moment | None,
     until: Moment | None,
     full: bool,
@@ -43,6 +52,9 @@ def command(
     quiet: bool,
 ) -> int:
     """Count and measure what is in captures: by API, client, topic and error.
+
+    A filter or a time leaves out exchanges; packets, connections and bytes are
+    always those of the whole capture.
 
     An exchange that names several topics or errors counts for each of them.
     Percentiles are nearest-rank. The bytes are all TCP payload bytes of the Kafka
@@ -56,7 +68,8 @@ def command(
     from kdissect.report.sink import Output
     from kdissect.report.stats import Stats
 
-    dissection = Dissection(files, Options(records="heads"), common.warn)
+    common.host()  # What plugins add to the schema counts here too.
+    dissection = Dissection(files, Options(records=records_level(only, "heads"), filter=only), common.warn)
     stats, window = Stats(), Window(since, until)
     for batch in dissection.batches():
         stats.add(window.keep(batch, dissection.segmenter.first_time_ns))

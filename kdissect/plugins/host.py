@@ -13,8 +13,6 @@ from kdissect.plugins import hooks
 from kdissect.plugins.hooks import Listing, RecordPart, Rule, ValueDecoder
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import click
 
     from kdissect.exchange import Exchange, Finding
@@ -105,12 +103,17 @@ class Host:
 
         return self._by_name("kdissect_commands", click.Command, lambda item: item.name or "")
 
-    @property
-    def schema_files(self) -> list[Path]:
-        """Schema files that plugins add."""
+    def load_schema_files(self) -> None:
+        """Adds the schema files of plugins to the default catalogue."""
         from pathlib import Path
 
-        return [path for _, path in self.collect("kdissect_schema_files", Path)]
+        for name, path in self.collect("kdissect_schema_files", Path):
+            from kdissect.schema.catalogue import load
+
+            try:
+                load(path)
+            except Exception as error:
+                self._failed(name, f"schema file {path}", error)
 
     def decode_value(self, part: RecordPart, name: str | None = None) -> tuple[str, object] | None:
         """``(decoder name, value)`` of the decoder called ``name``, or of the first that claims the topic and knows the bytes."""

@@ -128,7 +128,7 @@ def test_versions_that_kafka_4_rejects(key: int | None, version: int | None, rej
     assert bool(Host(discover=False).start_rules()([row])) is rejected
 
 
-def test_commands_listings_and_schema_files() -> None:
+def test_commands_and_listings() -> None:
     from kdissect.report.view import View
 
     view: View[Any] = View("numbers", (), ("n",), lambda row, bodies: {"n": row})
@@ -139,10 +139,8 @@ def test_commands_listings_and_schema_files() -> None:
     host, told = host_with(
         kdissect_commands=[click.Command("hello")],
         kdissect_listings=[Listing(view, "numbers", explode)],
-        kdissect_schema_files=[Path("extra.kafka")],
     )
     assert list(host.commands) == ["hello"]
-    assert host.schema_files == [Path("extra.kafka")]
     assert host.rows(host.listings["numbers"], []) == []
     assert len(told) == 1 and "numbers" in told[0]
 
@@ -171,3 +169,19 @@ def test_entry_points_are_found_and_a_broken_package_is_left_out(monkeypatch: py
     host = Host(on_failure=told.append)
     assert host.names == ["kdissect", "alpha"]
     assert len(told) == 1 and "zeta" in told[0] and "ModuleNotFoundError" in told[0]
+
+
+def test_schema_files_are_added_and_faulty_ones_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kdissect.schema import catalogue
+
+    extended = catalogue.Catalogue()
+    monkeypatch.setattr(catalogue, "default_catalogue", lambda: extended)
+    good, bad = tmp_path / "good.kafka", tmp_path / "bad.kafka"
+    good.write_text(
+        "api Private    key 9999    versions 0-0\n\nrequest\n  name  string :topic\n\nresponse\n  error_code  int16 :error\n"
+    )
+    bad.write_text("this is no schema\n")
+    host, told = host_with(kdissect_schema_files=[bad, tmp_path / "missing.kafka", good])
+    host.load_schema_files()
+    assert extended.api("Private").layout("request", 0).fields[0].name == "name"
+    assert len(told) == 2 and "bad.kafka" in told[0] and "missing.kafka" in told[1]

@@ -23,7 +23,7 @@ class CommaSeparated(Generic[Row]):
     def __init__(self, view: View[Row], sink: Sink) -> None:
         self._view, self._output = view, Output(sink)
         self._text = io.StringIO(newline="")
-        self._csv = csv.writer(self._text, lineterminator="\r\n")
+        self._csv = csv.writer(self._text, lineterminator="\n")
         self._csv.writerow(view.keys)
 
     def write(self, rows: Sequence[Row]) -> None:
