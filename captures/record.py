@@ -17,7 +17,8 @@ def main(*names: str) -> None:
     """Run the named scenarios, one after the other."""
     unknown = [name for name in names if name not in SCENARIOS]
     if not names or unknown:
-        print(*(f"no scenario {name}" for name in unknown), "scenarios:", *SCENARIOS, sep="\n")
+        wrong = [name for name in unknown if name != "--list"]
+        print(*(f"no scenario {name}" for name in wrong), "scenarios:", *SCENARIOS, sep="\n")
         sys.exit(0 if names == ("--list",) else 2)
     require_programs("java", "javac", "mvn", "tcpdump", "editcap")
     for name in names:

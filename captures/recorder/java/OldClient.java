@@ -64,23 +64,28 @@ public final class OldClient {
         return got;
     }
 
-    /** Two members: join, rebalance, commit, fetch offsets, leave. */
-    static Object group(Properties config) {
-        try (KafkaConsumer<String, String> first = consumer(config, "java-consumer-1")) {
-            first.subscribe(Collections.singletonList("orders"));
-            int got = drain(first, 5, 15_000);
-            try (KafkaConsumer<String, String> second = consumer(config, "java-consumer-2")) {
-                second.subscribe(Collections.singletonList("orders"));
-                long deadline = System.currentTimeMillis() + 20_000;
-                while (second.assignment().isEmpty() && System.currentTimeMillis() < deadline) {
-                    got += drain(first, 1, 200) + drain(second, 1, 200);
-                }
-                first.commitSync();
-                for (TopicPartition partition : second.assignment()) {
-                    second.committed(partition);
-                }
+    /** Two members, each in its own thread as old consumers block while the group rebalances. */
+    static Object group(Properties config) throws InterruptedException {
+        int[] got = new int[2];
+        Thread first = new Thread(() -> got[0] = member(config, "java-consumer-1", 9_000));
+        Thread second = new Thread(() -> got[1] = member(config, "java-consumer-2", 3_000));
+        first.start();
+        Thread.sleep(3_500);
+        second.start();
+        first.join();
+        second.join();
+        return got[0] + " and " + got[1] + " records";
+    }
+
+    private static int member(Properties config, String name, long millis) {
+        try (KafkaConsumer<String, String> consumer = consumer(config, name)) {
+            consumer.subscribe(Collections.singletonList("orders"));
+            int got = drain(consumer, 1_000, millis);
+            consumer.commitSync();
+            for (TopicPartition partition : consumer.assignment()) {
+                consumer.committed(partition);
             }
-            return got + drain(first, 1_000, 3_000) + " records";
+            return got;
         }
     }
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from recorder.scenarios import kraft, old, tour
+from recorder.scenarios import clients, kraft, old, tour
 
 SCENARIOS: dict[str, Callable[[], None]] = {
     **kraft.SCENARIOS,
     **old.SCENARIOS,
+    **clients.SCENARIOS,
     **tour.SCENARIOS,
 }

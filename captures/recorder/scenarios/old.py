@@ -12,9 +12,9 @@ from recorder.java import compiled, run_tool
 from recorder.stage import java_client, recording
 from recorder.zookeeper import ZookeeperCluster
 
-_NET = {"0.8.2.2": "127.9.8", "0.10.1.1": "127.9.10", "2.0.1": "127.9.20", "2.6.3": "127.9.26", "3.9.2": "127.9.38"}
+NET = {"0.8.2.2": "127.9.8", "0.10.1.1": "127.9.10", "2.0.1": "127.9.20", "2.6.3": "127.9.26", "3.9.2": "127.9.38"}
 _LINES = "".join(f'{{"order": {number}, "note": "{"ab" * 40}"}}\n' for number in range(5))
-_TRANSACTIONS = {
+TRANSACTIONS = {
     "transaction.state.log.num.partitions": "2",
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
@@ -58,13 +58,13 @@ def _leave(brokers: ZookeeperCluster) -> None:
 
 def _all_traffic(version: str, told: str) -> object:
     comment = f"two brokers of Kafka {version} with ZooKeeper, {told}; all traffic from start to stop"
-    return recording(f"zookeeper-{version}", f"net {_NET[version]}.0/24", comment)
+    return recording(f"zookeeper-{version}", f"net {NET[version]}.0/24", comment)
 
 
 def kafka_0_8() -> None:
     """The Scala clients of 0.8.2: offsets in Kafka and in ZooKeeper, every codec that there was."""
     version = "0.8.2.2"
-    with ZookeeperCluster(version, _NET[version]) as brokers, _all_traffic(version, "its own producers and consumers"):
+    with ZookeeperCluster(version, NET[version]) as brokers, _all_traffic(version, "its own producers and consumers"):
         brokers.start()
         _topics(brokers)
         to = ("--broker-list", brokers.bootstrap, "--topic", "orders")
@@ -87,9 +87,9 @@ def kafka_0_8() -> None:
 
 def zookeeper(version: str) -> None:
     """The Java clients of the brokers' own version, and some of their tools."""
-    config = _TRANSACTIONS if version != "0.10.1.1" else {}
+    config = TRANSACTIONS if version != "0.10.1.1" else {}
     told = f"kafka-clients and tools {version}"
-    with ZookeeperCluster(version, _NET[version], config=config) as brokers, _all_traffic(version, told):
+    with ZookeeperCluster(version, NET[version], config=config) as brokers, _all_traffic(version, told):
         brokers.start()
         _topics(brokers)
         codecs = f"codecs={_CODECS[version]}"
@@ -115,9 +115,9 @@ def zookeeper(version: str) -> None:
 
 def administration(version: str) -> None:
     """A newer administrator and newer clients, which speak the versions that the old brokers know."""
-    net = _NET[version]
+    net = NET[version]
     authorizer = "kafka.security.auth.SimpleAclAuthorizer" if version < "2.4" else "kafka.security.authorizer.AclAuthorizer"
-    config = _TRANSACTIONS | {"authorizer.class.name": authorizer, "super.users": "User:ANONYMOUS"}
+    config = TRANSACTIONS | {"authorizer.class.name": authorizer, "super.users": "User:ANONYMOUS"}
     comment = f"administration, producers and groups of kafka-clients 3.9.2 with two brokers of Kafka {version}; client connections"
     with ZookeeperCluster(version, net, config=config) as brokers:
         brokers.start()
