@@ -53,6 +53,9 @@ class Describer:
             else:
                 ledger.partial += response.captured
         findings += _pairing(settled, asked)
+        if any(frame is not None and frame.conflict for frame in (request, response)):
+            text = "some of its bytes were captured twice with different content; the first copy is shown"
+            findings.append(Finding("stream.conflicting_overlap", "warning", text))
         first = request or response
         assert first is not None
         of_request, of_response = (
@@ -103,7 +106,10 @@ class Describer:
             ledger.partial += frame.captured
             where = f" (in {fault.path})" if fault is not None and fault.path else ""
             held = f"{len(frame.data)} of {frame.size} bytes of the {kind}"
-            findings.append(Finding("frame.truncated", "warning", f"only the first {held} were captured{where}"))
+            text = f"only the first {held} were captured{where}"
+            if frame.captured == frame.size:
+                text = f"only the first {held} are decoded{where}: it is over the limit on messages"
+            findings.append(Finding("frame.truncated", "warning", text))
         elif fault is not None and fault.kind in ("unknown_key", "unknown_version"):
             ledger.opaque += frame.captured
             if kind == "request":
@@ -128,6 +134,21 @@ class Describer:
             self.topic_names.update(entities.topic_names)
         names = (self.topic_names.get(t.text, t.text) if t.is_id else t.text for e in spoken for t in e.mentions)
         return list(dict.fromkeys(names))
+
+
+def connection_findings(session: Session) -> list[Finding]:
+    """What is to be said of a connection as a whole: the limits that it met."""
+    findings = []
+    if session.dropped_holes:
+        text = f"{session.dropped_holes} holes were given up because too much waited behind them"
+        findings.append(Finding("limit.held", "warning", text))
+    if session.correlator.overflow:
+        text = f"{session.correlator.overflow} requests were given up because too many waited for an answer"
+        findings.append(Finding("limit.pending", "warning", text))
+    if session.shed_bytes:
+        text = f"up to {session.shed_bytes} bytes of unfinished messages were let go because memory was short"
+        findings.append(Finding("limit.memory", "warning", text))
+    return findings
 
 
 def _pairing(settled: Settled, asked: Message | None) -> list[Finding]:

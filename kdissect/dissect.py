@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from kdissect.capture import CaptureReader, open_captures
-from kdissect.describe import Describer
-from kdissect.exchange import Exchange
+from kdissect.describe import Describer, connection_findings
+from kdissect.exchange import Exchange, Finding
 from kdissect.ledger import Ledger
 from kdissect.model import UNSTAMPED, PacketBatch
 from kdissect.protocol.correlate import Settled
@@ -20,6 +21,9 @@ from kdissect.stream.endpoints import Endpoints
 from kdissect.stream.limits import DEFAULT, Limits
 from kdissect.stream.reassembly import Packet
 from kdissect.stream.segments import Segmenter
+
+if TYPE_CHECKING:
+    from kdissect.filter import Filter
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,8 @@ class Options:
     since_ns: int | None = None
     until_ns: int | None = None
     """Exchanges outside are left out (by request time, else response time); their indexes stay."""
+    filter: Filter | None = None
+    """Exchanges that do not pass are left out; their indexes stay."""
     sort: str | None = None
     """``request_time``: in order of requests, at the cost of keeping all in memory."""
     chunk_bytes: int = 16 << 20
@@ -51,6 +57,8 @@ class Connection:
     """``kafka``, ``tls``, ``http``, ... or ``unknown``."""
     exchanges: int = 0
     ledger: Ledger = field(default_factory=Ledger)
+    findings: list[Finding] = field(default_factory=list)
+    """What is to be said of the connection as a whole, such as limits that were met."""
 
 
 @dataclass(slots=True)
@@ -89,7 +97,10 @@ class Dissection:
         self._latest: dict[tuple[int, int], int] = {}
         self._timers: list[tuple[int, int]] = []
         self._clock = UNSTAMPED
+        self._buffered: dict[int, int] = {}
+        self._buffered_total = 0
         self._released = 0
+        self._filter = copy(options.filter)  # Of its own, for it learns when this capture begins.
         self._ordinal = 0
 
     def __iter__(self) -> Iterator[Exchange]:
@@ -150,6 +161,28 @@ class Dissection:
             touched.add(session)
         for session in touched:
             session.detach()
+        done += self._bound(touched)
+        return done
+
+    def _bound(self, touched: set[Session]) -> list[tuple[Settled, Session]]:
+        """Keep what all connections hold under the limit: those that hold most let go first."""
+        for session in touched:
+            held = session.buffered()
+            number = session.incarnation.number - 1
+            self._buffered_total += held - self._buffered.pop(number, 0)
+            if held:
+                self._buffered[number] = held
+        done: list[tuple[Settled, Session]] = []
+        while self._buffered_total > self.options.limits.total:
+            number = max(self._buffered, key=self._buffered.__getitem__)
+            session = self._sessions[number]
+            session.shed(self._ordinal)
+            done += [(settled, session) for settled in session.take()]
+            left, before = session.buffered(), self._buffered[number]
+            self._buffered_total += left - before
+            self._buffered[number] = left
+            if left >= before:
+                break
         return done
 
     def _open(self, owner: int) -> tuple[Session, list[tuple[Settled, Session]]]:
@@ -188,6 +221,7 @@ class Dissection:
 
     def _finish(self, owner: int, reason: str) -> list[tuple[Settled, Session]]:
         session = self._sessions.pop(owner)
+        self._buffered_total -= self._buffered.pop(owner, 0)
         session.finish(self._ordinal, reason)
         connection = self.connections[session.incarnation.number - 1]
         connection.protocol = session.protocol
@@ -195,6 +229,7 @@ class Dissection:
         connection.client, connection.broker = self.endpoints.text(ends[client]), self.endpoints.text(ends[1 - client])
         connection.id = session.identity(connection.client, connection.broker)
         session.account(connection.ledger)
+        connection.findings = connection_findings(session)
         return [(settled, session) for settled in session.take()]
 
     # Out
@@ -217,7 +252,10 @@ class Dissection:
                 when is not None and (since is None or when >= since) and (until is None or when <= until)
             ):
                 out.append(exchange)
-        return out
+        if self._filter is None:
+            return out
+        self._filter.start_ns = self.segmenter.first_time_ns
+        return self._filter.keep(out)
 
     def _account(self) -> None:
         """Bring the totals up to date."""

@@ -173,6 +173,15 @@ class Correlator:
         while self.pending and self.pending[0].frame.last.time_ns + self._limits.answer_ns < time_ns:
             self._unanswered(self._pop(0), "timeout", now)
 
+    def buffered(self) -> int:
+        """Bytes of the messages that wait."""
+        return sum(len(asked.frame.data) for asked in self.pending) + sum(len(frame.data) for frame in self.early)
+
+    def shed(self, keep: int) -> None:
+        """Keep only so many bytes of each message that waits."""
+        for frame in [asked.frame for asked in self.pending] + list(self.early):
+            frame.data = memoryview(bytes(frame.data[:keep]))
+
     def detach(self) -> None:
         """Copy the frames that wait and whose bytes are still borrowed from the batch of packets."""
         for frame in [asked.frame for asked in self.pending] + list(self.early):

@@ -22,6 +22,10 @@ SCAN = 16 << 10
 """New bytes of a direction without a known start that are worth a search at every offset."""
 KEEP_UNKNOWN = 1 << 20
 KEEP_REJECTED = 64 << 10
+CHAIN = 3
+"""Cut requests with rising ids that follow a first one, each exactly where the size before says."""
+CHAIN_STEP = 1000
+"""Ids rise by less from request to request, also where a client counts over all its connections."""
 RESPONSE_CHAIN = 4
 """Responses with ids in sequence that prove a direction of which the other half is missing."""
 GSSAPI_TOKEN = 0x60
@@ -204,8 +208,8 @@ def _weigh(session: Session, side: int, run: Run, at: int, final: bool) -> Verdi
             return Verdict.YES
         if last and not final:
             return verdict
-        # Cut by a gap or a snap length: the next header, exactly where it must stand, is the second witness.
-        return Verdict.YES if head.client_id and _same_client_at(framer, run.offset + at + head.size, head) else verdict
+        # Cut by a gap or a snap length: the next headers, exactly where they must stand, are the witnesses.
+        return Verdict.YES if _leads_on(framer, run.offset + at, head) else verdict
     if head.client_id:
         return Verdict.YES
     follower = sane_request(run.data, at + head.size)
@@ -216,10 +220,20 @@ def _weigh(session: Session, side: int, run: Run, at: int, final: bool) -> Verdi
     return Verdict.YES if final and session.streams[side].certain and run.offset + at == 0 else Verdict.WAIT
 
 
-def _same_client_at(framer: Framer, offset: int, head: RequestHead) -> bool:
-    run = _run_at(framer, offset)
-    follower = None if run is None else sane_request(run.data, offset - run.offset)
-    return follower is not None and follower.client_id == head.client_id
+def _leads_on(framer: Framer, offset: int, head: RequestHead) -> bool:
+    """Whether the request's size leads to another one of the same client, or to several with rising ids."""
+    for _ in range(CHAIN):
+        offset += head.size
+        run = _run_at(framer, offset)
+        follower = None if run is None else sane_request(run.data, offset - run.offset)
+        if follower is None:
+            return False
+        if head.client_id and follower.client_id == head.client_id:
+            return True
+        if not 0 < follower.correlation_id - head.correlation_id < CHAIN_STEP:
+            return False
+        head = follower
+    return True
 
 
 def _answered(session: Session, side: int, head: RequestHead) -> bool:

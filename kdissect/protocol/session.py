@@ -17,7 +17,7 @@ from kdissect.protocol import detect, resync
 from kdissect.protocol.correlate import Correlator, Settled
 from kdissect.protocol.heads import HANDSHAKE, RequestHead, known, request_head, response_head
 from kdissect.stream.connections import Incarnation
-from kdissect.stream.framing import Admit, Framer
+from kdissect.stream.framing import Admit, Frame, Framer, differs
 from kdissect.stream.limits import Limits
 from kdissect.stream.reassembly import Packet, Piece, Reassembler
 
@@ -26,6 +26,8 @@ LARGEST_TOKEN = 1 << 20
 PRIVATE_KEYS = 10_000
 """Keys up to here may be a vendor's own API; above, the bytes are no header."""
 PRIVATE_VERSIONS = 100
+KEPT_WHEN_SHORT = 4096
+"""Bytes kept of each message when memory is short: enough for its header and what stands first."""
 
 
 class Transform(Protocol):
@@ -61,6 +63,8 @@ class Session:
         self.last_time_ns = UNSTAMPED
         self.dropped_holes = 0
         """Holes given up because too much waited behind them."""
+        self.shed_bytes = 0
+        """Bytes let go because all connections together kept too much."""
 
     # Input
 
@@ -87,6 +91,8 @@ class Session:
                 return
             for piece in stream.feed(seq, data, length, packet):
                 self._deliver(side, piece)
+            if stream.overlaps:
+                self._compare(side)
             self._advance(packet.ordinal)
         if stream.held or other.held:
             self._check_holes(packet)
@@ -103,7 +109,7 @@ class Session:
             return
         response = self.streams[1 - self.client]
         # A hole may still be filled, and a response may wait for a request that comes late.
-        open_ends = self.correlator.early or any(stream.held for stream in self.streams)
+        open_ends = self.correlator.early or any(stream.held or stream.starting for stream in self.streams)
         if response.fin is not None and response.pos >= response.fin and not open_ends:
             self._close(now, "closed")
 
@@ -181,6 +187,33 @@ class Session:
             return self.segments - segments >= limits.reorder_segments or here[1] - time_ns > limits.reorder_ns
         return here[1] - stream.hole_since[1] > limits.retransmit_ns
 
+    def _compare(self, side: int) -> None:
+        """Hold second copies against the first ones, where those are still there: unfinished and unanswered messages."""
+        stream = self.streams[side]
+        for offset, data in stream.overlaps:
+            if self.framers[side].contradicts(offset, data):
+                stream.conflicts.append(offset)
+            if side == self.client:
+                for asked in self.correlator.pending:
+                    asked.frame.conflict |= differs(asked.frame.data, asked.frame.offset, data, offset)
+        stream.overlaps.clear()
+
+    def buffered(self) -> int:
+        """Bytes kept for this connection."""
+        return (
+            sum(stream.held_bytes for stream in self.streams)
+            + sum(framer.buffered_bytes for framer in self.framers)
+            + self.correlator.buffered()
+        )
+
+    def shed(self, now: int) -> None:
+        """Let go of most of what is kept: memory is short."""
+        self.shed_bytes += self.buffered()
+        self._flush(now)
+        for framer in self.framers:
+            framer.shed(KEPT_WHEN_SHORT)
+        self.correlator.shed(KEPT_WHEN_SHORT)
+
     # From pieces to exchanges
 
     def _deliver(self, side: int, piece: Piece) -> None:
@@ -205,7 +238,7 @@ class Session:
     def collect(self, now: int) -> None:
         assert self.client is not None
         correlator = self.correlator
-        for frame in self.framers[self.client].take():
+        for frame in self._taken(self.client):
             head = request_head(frame.data)
             if correlator.raw_sasl and frame.complete and not _kafka_like(head):
                 head = None
@@ -214,9 +247,17 @@ class Session:
                 self.framers[self.client].skipped += frame.captured
                 continue
             correlator.request(frame, head, now)
-        for frame in self.framers[1 - self.client].take():
+        for frame in self._taken(1 - self.client):
             correlator.response(frame)
         correlator.pump(now)
+
+    def _taken(self, side: int) -> list[Frame]:
+        frames = self.framers[side].take()
+        conflicts = self.streams[side].conflicts
+        if conflicts:
+            for frame in frames:
+                frame.conflict = any(frame.offset <= offset < frame.offset + frame.size for offset in conflicts)
+        return frames
 
     def take(self) -> list[Settled]:
         """Hand over the exchanges settled so far."""

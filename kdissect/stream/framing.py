@@ -41,6 +41,8 @@ class Frame:
     last: Packet
     acked: int | None
     """How much of the other direction the sender had received when it sent the frame's first byte."""
+    conflict: bool = False
+    """Some of its bytes were captured twice, and differently."""
 
     @property
     def complete(self) -> bool:
@@ -117,7 +119,7 @@ class Run:
         data = memoryview(bytes(self.data))
         out = []
         ends = [offset for offset, _ in self.marks[1:]] + [self.offset + len(data)]
-        for (offset, packet), end in zip(self.marks, ends, strict=True):
+        for (offset, packet), end in zip(self.marks, ends, strict=False):
             if end > start:
                 offset = max(offset, start)
                 out.append(Piece(offset, end - offset, data[offset - self.offset : end - self.offset], packet))
@@ -328,7 +330,26 @@ class Framer:
             self.skipped += len(run.data)
         self.backlog = []
 
+    def contradicts(self, offset: int, data: memoryview) -> bool:
+        """Whether these bytes differ from those held of the unfinished frame at the same stream offset."""
+        assembly = self._assembly
+        return assembly is not None and differs(assembly.head(assembly.held), assembly.offset, data, offset)
+
+    def shed(self, keep: int) -> None:
+        """Let go of all but ``keep`` bytes of the unfinished frame and of the backlog."""
+        if self._assembly is not None and self._assembly.held > keep:
+            self._assembly.parts = [memoryview(bytes(self._assembly.head(keep)))]
+            self._assembly.held, self._assembly.cut = keep, True
+        while self.backlog and self.backlog_bytes > keep:
+            self.discard(self.backlog[0], 0 if len(self.backlog) > 1 else keep)
+
     def detach(self) -> None:
         """Copy what is still borrowed from the batch."""
         if self._assembly is not None:
             self._assembly.detach()
+
+
+def differs(first: memoryview, at: int, second: memoryview, offset: int) -> bool:
+    """Whether two runs of bytes, at stream offsets ``at`` and ``offset``, differ where they overlap."""
+    start, end = max(at, offset), min(at + len(first), offset + len(second))
+    return start < end and first[start - at : end - at] != second[start - offset : end - offset]

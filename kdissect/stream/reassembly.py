@@ -46,7 +46,7 @@ class Reassembler:
 
     __slots__ = (
         "acked", "captured", "certain", "conflicts", "duplicate", "fin", "held", "held_bytes", "hole_acked_at",
-        "hole_since", "known", "pos", "seq", "starting", "stray",
+        "hole_since", "known", "overlaps", "pos", "seq", "starting", "stray",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -68,7 +68,10 @@ class Reassembler:
         self.captured = 0
         self.duplicate = 0
         self.stray = 0
-        self.conflicts = 0
+        self.conflicts: list[int] = []
+        """Stream offsets at which a second copy said something else than the first, which was still held."""
+        self.overlaps: list[tuple[int, memoryview]] = []
+        """Second copies of bytes already delivered: (stream offset, bytes), for whoever still holds the first."""
 
     def start(self, seq: int, *, certain: bool) -> list[Piece]:
         """Declare that the stream begins with this sequence number; return what can be delivered thereby.
@@ -93,6 +96,7 @@ class Reassembler:
         self.held = [piece._replace(offset=piece.offset - first) for piece in self.held[len(before) :]]
         if self.fin is not None:
             self.fin -= first
+        self.conflicts = [offset - first for offset in self.conflicts]
         self.pos = 0
         self.starting = False
 
@@ -130,6 +134,7 @@ class Reassembler:
         if offset < self.pos:
             old = min(self.pos - offset, length)
             self.duplicate += min(old, size)
+            self.overlaps.append((offset, data[:old]))
             if old == length:
                 return []
             offset += old
@@ -168,7 +173,7 @@ class Reassembler:
                     first = piece.data[at - piece.offset : stop - piece.offset]
                     common = min(len(first), len(copy))
                     if first[:common] != copy[:common]:
-                        self.conflicts += 1
+                        self.conflicts.append(at)
                 at = stop
                 index += 1
                 continue

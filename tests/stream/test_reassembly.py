@@ -70,7 +70,7 @@ def test_the_first_copy_is_kept_and_a_different_second_one_is_noticed() -> None:
     stream = started()
     assert feed(stream, 10, b"later") == []
     assert feed(stream, 10, b"LATER") == []
-    assert stream.conflicts == 1
+    assert stream.conflicts == [10]
     assert joined(feed(stream, 0, b"0123456789")) == b"0123456789later"
     assert stream.duplicate == 5
 
