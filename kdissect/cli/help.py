@@ -22,7 +22,7 @@ class TopicType(click.ParamType):  # type: ignore[type-arg]
     name = "topic"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        topics = _topics(ctx)
+        topics = _topics()
         if value in topics:
             return str(value)
         from difflib import get_close_matches
@@ -37,13 +37,13 @@ class TopicType(click.ParamType):  # type: ignore[type-arg]
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
         from click.shell_completion import CompletionItem
 
-        return [CompletionItem(topic) for topic in _topics(ctx) if topic.startswith(incomplete)]
+        return [CompletionItem(topic) for topic in _topics() if topic.startswith(incomplete)]
 
 
-def _topics(ctx: click.Context | None) -> list[str]:
-    group = ctx.find_root() if ctx else None
-    commands = group.command.list_commands(group) if group and isinstance(group.command, click.Group) else []
-    return [FILTER, *commands]
+def _topics() -> list[str]:
+    from kdissect.cli.app import application
+
+    return [FILTER, *application.list_commands(click.Context(application))]
 
 
 @click.command(cls=Command, examples=_EXAMPLES, short_help="Explain a command, or the filter language.")
@@ -59,12 +59,13 @@ def command(ctx: click.Context, topic: str | None) -> int:
 
         click.echo(REFERENCE, nl=False)
         return 0
+    from kdissect.cli.app import application
+
     root = ctx.find_root()
     if topic is None:
         click.echo(root.get_help())
         return 0
-    assert isinstance(root.command, click.Group)
-    asked = root.command.get_command(root, topic)
+    asked = application.get_command(root, topic)
     assert asked is not None
     with click.Context(asked, info_name=topic, parent=root) as inner:
         click.echo(inner.get_help())

@@ -87,7 +87,8 @@ def gather() -> dict[str, Field]:
                 at("records", Place(side, path), head.key, versions, True).kinds[Structure()] = None
                 found["records"].levels = "heads"
                 for below, name, kind, meaning, levels in _in_records():
-                    for start in (f"{'.'.join((side, *path))}.{below}", f"records.{name}"):
+                    short = [f"records.{name}"] if name else []
+                    for start in (f"{'.'.join((side, *path))}.{below}", *short):
                         inner = at(start, Place(side, (*path, *below.split("."))), head.key, versions, True)
                         inner.kinds[kind] = None
                         inner.comments[meaning] = None
@@ -96,10 +97,10 @@ def gather() -> dict[str, Field]:
 
 
 def _in_records() -> Iterator[tuple[str, str, Kind, str, Levels]]:
-    """What batches hold: path below the ``records`` field, short path, kind, meaning, how far to read."""
+    """What batches hold: path below the ``records`` field, name below the short ``records``, kind, meaning, how far to read."""
     for name, (kind, meaning) in _BATCH.items():
         yield name, name, kind, meaning, "heads"
-    yield "records", "records", Structure(), "the records of the batch", "full"
+    yield "records", "", Structure(), "the records of the batch", "full"
     for name, (kind, meaning) in _RECORD.items():
         yield f"records.{name}", name, kind, meaning, "full"
 
