@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
-import lzma
 import sys
 import zlib
 from collections.abc import Callable
@@ -72,7 +70,15 @@ def _lz4() -> Inflater:
     return inflater
 
 
+def _bzip2() -> Inflater:
+    import bz2
+
+    return bz2.BZ2Decompressor()
+
+
 def _xz() -> Inflater:
+    import lzma
+
     return lzma.LZMADecompressor(memlimit=_XZ_MEMORY)
 
 
@@ -81,7 +87,7 @@ _FORMATS: list[tuple[bytes, str, Callable[[], Inflater]]] = [
     (b"\x1f\x8b", "gzip", _Gzip),
     (b"\x28\xb5\x2f\xfd", "zstd", _zstd),
     (b"\x04\x22\x4d\x18", "lz4", _lz4),
-    (b"BZh", "bzip2", bz2.BZ2Decompressor),
+    (b"BZh", "bzip2", _bzip2),
     (b"\xfd7zXZ\x00", "xz", _xz),
     # Skippable frames, with which pzstd begins; zstd and lz4 share them, and either passes over them.
     *((bytes([0x50 + i]) + b"\x2a\x4d\x18", "zstd", _zstd) for i in range(16)),

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import io
 import shutil
-import subprocess
+from typing import TYPE_CHECKING
 
 from kdissect.capture.sources import FileSource, Prefixed, read_head
+
+if TYPE_CHECKING:
+    import subprocess
 
 _HEAD = 4
 
@@ -29,6 +32,8 @@ def converted(path: str) -> ConvertedSource | None:
     editcap = shutil.which("editcap")
     if editcap is None:
         return None
+    import subprocess  # rarely needed, and slow to import
+
     # A path that begins with a dash would be taken for an option.
     argument = path if not path.startswith("-") else f"./{path}"
     process = subprocess.Popen(

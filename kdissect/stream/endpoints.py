@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-import secrets
+import os
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ class Endpoints:
         self._slots: Int32s = np.full(1024, -1, np.int32)
         self._bits = 10
         # Random odd factors, so that no capture can be made to collide on purpose.
-        self._factors = [np.uint64(secrets.randbits(64) | 1) for _ in range(3)]
+        self._factors = [np.uint64(int.from_bytes(os.urandom(8)) | 1) for _ in range(3)]
 
     def __len__(self) -> int:
         return self._count
