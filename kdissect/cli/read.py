@@ -106,14 +106,18 @@ def command(
     writer = chosen.open(listing.view, sink)
     summary, window = Summary(), Window(since, until)
     stopped = False
-    for all_of_batch in dissection.batches():
-        batch = window.keep(all_of_batch, dissection.segmenter.first_time_ns)
-        if limit is not None and summary.exchanges + len(batch) >= limit:
-            batch, stopped = batch[: limit - summary.exchanges], True
-        summary.add(batch)
-        writer.write(host.rows(listing, batch))
-        if stopped:
-            break
+    try:
+        for all_of_batch in dissection.batches():
+            batch = window.keep(all_of_batch, dissection.segmenter.first_time_ns)
+            if limit is not None and summary.exchanges + len(batch) >= limit:
+                batch, stopped = batch[: limit - summary.exchanges], True
+            summary.add(batch)
+            writer.write(host.rows(listing, batch))
+            if stopped:
+                break
+    except KeyboardInterrupt:
+        writer.finish()  # What was read until then is not lost.
+        raise
     writer.finish()
     code = common.complain(dissection)
     if not quiet and not (code and not dissection.capture.packets):
