@@ -128,9 +128,7 @@ async def groups(config: Config) -> None:
 
 
 async def transactions(config: Config) -> None:
-    """A committed and an aborted transaction, consumed offsets sent with the committed one."""
-    consumer = _consumer(config, "aio-tx-consumer", group_id="aio-tx-group", isolation_level="read_committed")
-    await consumer.start()
+    """A committed transaction with consumed offsets, and an aborted one."""
     producer = AIOKafkaProducer(client_id="aio-transactional", transactional_id="aio-payments", **config)
     async with producer:
         async with producer.transaction():
@@ -139,14 +137,18 @@ async def transactions(config: Config) -> None:
         await producer.begin_transaction()
         await producer.send_and_wait(TOPIC, b"aborted", key=b"tx")
         await producer.abort_transaction()
-    try:
-        print("read committed:", await _drain(consumer))
-    finally:
-        await _stop(consumer)
+
+
+async def committed(config: Config) -> None:
+    """Read what was committed."""
+    consumer = _consumer(config, "aio-tx-reader", group_id="aio-tx-readers", isolation_level="read_committed")
+    await consumer.start()
+    print(await _drain(consumer), "committed records")
+    await _stop(consumer)
 
 
 STEPS: dict[str, Callable[[Config], Awaitable[None]]] = {
-    step.__name__: step for step in (topic, produce, acks, member, group, offsets, metadata, groups, transactions)
+    step.__name__: step for step in (topic, produce, acks, member, group, offsets, metadata, groups, transactions, committed)
 }
 
 

@@ -100,14 +100,14 @@ def metadata(config: Config) -> None:
 def groups(config: Config) -> None:
     """List and describe groups, then read their offsets as an administrator."""
     admin = KafkaAdminClient(**config, client_id="kp-admin")
-    print(admin.list_consumer_groups())
-    print(admin.describe_consumer_groups(["kp-group"]))
-    print(admin.list_consumer_group_offsets("kp-group"))
+    print(admin.list_groups())
+    print(admin.describe_groups(["kp-group"]))
+    print(admin.list_group_offsets(["kp-group"]))
     admin.close()
 
 
 def transactions(config: Config) -> None:
-    """A committed and an aborted transaction, consumed offsets sent with the committed one."""
+    """A committed transaction with consumed offsets, and an aborted one."""
     producer = KafkaProducer(client_id="kp-transactional", transactional_id="kp-payments", **config)
     producer.init_transactions()
     producer.begin_transaction()
@@ -119,13 +119,17 @@ def transactions(config: Config) -> None:
     producer.flush(20)
     producer.abort_transaction()
     producer.close()
-    consumer = _consumer(config, "kp-tx-consumer", group_id="kp-tx-group", isolation_level="read_committed")
-    print("read committed:", _drain(consumer, rounds=30))
+
+
+def committed(config: Config) -> None:
+    """Read what was committed."""
+    consumer = _consumer(config, "kp-tx-reader", group_id="kp-tx-readers", isolation_level="read_committed")
+    print(_drain(consumer, rounds=30), "committed records")
     _close(consumer)
 
 
 STEPS: dict[str, Callable[[Config], None]] = {
-    step.__name__: step for step in (topic, produce, acks, member, offsets, metadata, groups, transactions)
+    step.__name__: step for step in (topic, produce, acks, member, offsets, metadata, groups, transactions, committed)
 }
 
 

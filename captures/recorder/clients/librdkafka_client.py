@@ -71,8 +71,9 @@ def _consumer(config: Config, name: str, **extra: str) -> Consumer:
         "auto.offset.reset": "earliest",
         "enable.auto.commit": "false",
         "fetch.wait.max.ms": str(FETCH_WAIT_MS),
-        "heartbeat.interval.ms": "1000",
     }
+    if extra.get("group_protocol") != "consumer":
+        own["heartbeat.interval.ms"] = "1000"
     return Consumer(config | own | {k.replace("_", "."): v for k, v in extra.items()})
 
 
@@ -99,7 +100,7 @@ def member(config: Config) -> None:
     """A single member of a classic group: join, commit, fetch offsets, leave."""
     consumer = _consumer(config, "rd-consumer")
     consumer.subscribe([TOPIC])
-    print("consumer:", _drain(consumer, enough=20))
+    print("consumer:", _drain(consumer, enough=10))
     consumer.commit(asynchronous=False)
     print(consumer.committed(consumer.assignment(), timeout=20))
     _close(consumer)
@@ -146,10 +147,16 @@ def offsets(config: Config) -> None:
 
 
 def metadata(config: Config) -> None:
-    """Cluster and topic metadata, an unknown topic included."""
+    """Metadata of a topic and of an unknown one."""
     admin = AdminClient(config | {"client.id": "rd-admin", "allow.auto.create.topics": "false"})
-    print(admin.list_topics(timeout=20).topics.keys())
+    print(admin.list_topics(TOPIC, timeout=20).topics)
     print(admin.list_topics("no-such-topic", timeout=20).topics)
+
+
+def cluster(config: Config) -> None:
+    """All brokers and topics: librdkafka 2.16 appends three bytes to one of these Metadata requests."""
+    admin = AdminClient(config | {"client.id": "rd-admin"})
+    print(admin.list_topics(timeout=20).topics.keys())
 
 
 def groups(config: Config) -> None:
@@ -163,30 +170,35 @@ def groups(config: Config) -> None:
 
 
 def transactions(config: Config) -> None:
-    """A committed and an aborted transaction, consumed offsets sent with the committed one."""
+    """A committed transaction with consumed offsets, and an aborted one."""
     own = {"client.id": "rd-transactional", "transactional.id": "rd-payments"}
     producer = Producer(config | own)
     producer.init_transactions(30)
-    consumer = _consumer(config, "rd-tx-consumer", group_id="rd-tx-group", isolation_level="read_committed")
-    consumer.subscribe([TOPIC])
-    _drain(consumer)
+    reader = _consumer(config, "rd-tx-consumer", group_id="rd-tx-group")
     producer.begin_transaction()
     producer.produce(TOPIC, key="tx", value="committed")
-    producer.send_offsets_to_transaction([TopicPartition(TOPIC, 0, 1)], consumer.consumer_group_metadata(), 30)
+    producer.send_offsets_to_transaction([TopicPartition(TOPIC, 0, 1)], reader.consumer_group_metadata(), 30)
     producer.commit_transaction(30)
+    reader.close()
     producer.begin_transaction()
     producer.produce(TOPIC, key="tx", value="aborted")
     producer.flush(20)
     producer.abort_transaction(30)
-    _drain(consumer, seconds=4, enough=1000)
-    _close(consumer)
     _settle()
+
+
+def committed(config: Config) -> None:
+    """Read what was committed."""
+    consumer = _consumer(config, "rd-tx-reader", group_id="rd-tx-readers", isolation_level="read_committed")
+    consumer.subscribe([TOPIC])
+    print(_drain(consumer, seconds=6, enough=1000), "committed records")
+    _close(consumer)
 
 
 STEPS: dict[str, Callable[[Config], None]] = {
     step.__name__: step
     for step in (topic, produce, acks, idempotent, member, group, group848, offsets, metadata,
-                 groups, transactions)
+                 groups, transactions, committed, cluster)
 }  # fmt: skip
 
 

@@ -14,8 +14,8 @@ from recorder.scenarios.old import TRANSACTIONS
 from recorder.stage import recording
 from recorder.zookeeper import ZookeeperCluster
 
-_LIBRDKAFKA = ("topic", "metadata", "produce", "acks", "idempotent", "group", "offsets", "groups", "transactions")
-_PYTHON = ("topic", "produce", "acks", "metadata", "offsets", "transactions", "groups")
+_LIBRDKAFKA = ("topic", "metadata", "produce", "acks", "idempotent", "group", "offsets", "groups", "transactions", "committed")
+_PYTHON = ("topic", "produce", "acks", "metadata", "offsets", "transactions", "committed", "groups")
 _FRANZ = ("franz-topic", "franz-produce", "franz-group", "franz-transactions", "franz-admin")
 _SARAMA = ("sarama-topic", "sarama-produce", "sarama-group", "sarama-admin")
 
@@ -72,7 +72,7 @@ def zookeeper(version: str, *runs: tuple[str, ...], interface: str = "lo", link_
 
 SCENARIOS: dict[str, Callable[[], None]] = {
     "clients-4.4.0": partial(
-        kraft, "4.4.0", ("librdkafka", "group848"), ("franz-go",), ("sarama", "sarama-transaction"), ("kafka-python",)
+        kraft, "4.4.0", ("librdkafka", "group848", "cluster"), ("franz-go",), ("sarama", "sarama-transaction"), ("kafka-python",)
     ),
     "clients-3.9.2": partial(kraft, "3.9.2", ("aiokafka",), ("librdkafka",)),
     "clients-3.3.2": partial(kraft, "3.3.2", ("kafkajs",), ("franz-go",), interface="any", link_type="LINUX_SLL2"),
