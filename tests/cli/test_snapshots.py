@@ -22,7 +22,7 @@ SGR = re.compile(r"\x1b\[[0-9;]*m")
 VIEWS = {
     "read": ["read", "captures/mock-aiokafka.pcapng"],
     "stats": ["stats", "captures/mock-aiokafka.pcapng"],
-    "show": ["show", "captures/mock-aiokafka.pcapng", "65"],
+    "show": ["show", "captures/mock-aiokafka.pcapng", "58"],
     "show-bytes": ["show", "captures/mock-aiokafka.pcapng", "6", "--bytes"],
 }
 
