@@ -1,0 +1,32 @@
+"""Writes the committed files of this directory anew from Kafka's jars; needs Java and Maven.
+
+Usage: python tests/oracle/regenerate.py [vectors] [facts]
+"""
+
+from __future__ import annotations
+
+import lzma
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from oracle_jars import write_vectors
+from oracle_vectors import RELEASES, path
+
+
+def vectors() -> None:
+    for release in RELEASES:
+        path(release).write_bytes(lzma.compress(lines(release), preset=9 | lzma.PRESET_EXTREME))
+
+
+def lines(release: str) -> bytes:
+    """The lines of one release's vectors."""
+    with TemporaryDirectory() as folder:
+        output = Path(folder) / "vectors"
+        write_vectors(release, output)
+        return output.read_bytes()
+
+
+if __name__ == "__main__":
+    for what in sys.argv[1:] or ["vectors", "facts"]:
+        {"vectors": vectors}[what]()
