@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kdissect.protocol import foreign
 from kdissect.protocol.evidence import CONVINCING_PREFIX, Verdict, judge_request, judge_response
-from kdissect.protocol.heads import RequestHead, request_candidates, response_head, sane_request
+from kdissect.protocol.heads import LARGEST_SOUGHT, RequestHead, request_candidates, response_head, sane_request
 from kdissect.stream.framing import Framer, Run
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ SCAN = 16 << 10
 KEEP_UNKNOWN = 1 << 20
 KEEP_REJECTED = 64 << 10
 CHAIN = 3
-"""Cut requests with rising ids that follow a first one, each exactly where the size before says."""
+"""Witnesses that a request without client_id needs, one fewer right after the SYN (an exact answer counts twice); and
+cut requests with rising ids that must follow a first one, each exactly where the size before says."""
 CHAIN_STEP = 1000
 """Ids rise by less from request to request, also where a client counts over all its connections."""
 RESPONSE_CHAIN = 4
@@ -209,19 +210,33 @@ def _weigh(session: Session, side: int, run: Run, at: int, final: bool) -> Verdi
         if last and not final:
             return verdict
         # Cut by a gap or a snap length: the next headers, exactly where they must stand, are the witnesses.
-        return Verdict.YES if _leads_on(framer, run.offset + at, head) else verdict
+        return Verdict.YES if _leads_on(session, side, run.offset + at, head) else verdict
     if head.client_id:
         return Verdict.YES
-    follower = sane_request(run.data, at + head.size)
-    if follower is not None and judge_request(run.data, at + head.size, follower) is Verdict.YES:
+    # Without a client_id, small integers of any protocol may look like a request: ask for more.
+    witnesses = _followers(run, at + head.size) + 2 * _answered(session, 1 - side, head)
+    first = session.streams[side].certain and run.offset + at == 0
+    if witnesses >= (CHAIN - 1 if first else CHAIN):
         return Verdict.YES
-    if _answered(session, 1 - side, head):
-        return Verdict.YES
-    return Verdict.YES if final and session.streams[side].certain and run.offset + at == 0 else Verdict.WAIT
+    return Verdict.YES if final and first and not witnesses and head.size == len(run.data) else Verdict.WAIT
 
 
-def _leads_on(framer: Framer, offset: int, head: RequestHead) -> bool:
-    """Whether the request's size leads to another one of the same client, or to several with rising ids."""
+def _followers(run: Run, at: int) -> int:
+    """How many exact requests stand here one behind the other; no more than matter are counted."""
+    count = 0
+    while count < CHAIN and (head := sane_request(run.data, at)) is not None:
+        if judge_request(run.data, at, head) is not Verdict.YES:
+            break
+        count += 1
+        at += head.size
+    return count
+
+
+def _leads_on(session: Session, side: int, offset: int, head: RequestHead) -> bool:
+    """Whether the request's size leads to another one of the same client, or to several with rising ids that are answered."""
+    framer = session.framers[side]
+    if head.client_id is None and not _echoed(session.framers[1 - side], head.correlation_id):
+        return False
     for _ in range(CHAIN):
         offset += head.size
         run = _run_at(framer, offset)
@@ -234,6 +249,12 @@ def _leads_on(framer: Framer, offset: int, head: RequestHead) -> bool:
             return False
         head = follower
     return True
+
+
+def _echoed(framer: Framer, correlation_id: int) -> bool:
+    """Whether a packet of the other direction begins like the answer to this id."""
+    heads = (response_head(run.data, offset - run.offset) for run in framer.backlog for offset, _ in run.marks)
+    return any(head is not None and head[1] == correlation_id and 8 <= head[0] <= LARGEST_SOUGHT for head in heads)
 
 
 def _answered(session: Session, side: int, head: RequestHead) -> bool:
