@@ -27,6 +27,8 @@ _SETS: dict[str, tuple[str, ...]] = {
     "4.4.0": (f"{_KAFKA}:kafka_2.13:4.4.0", f"{_KAFKA}:kafka-tools-api:4.3.1", *_LOG),
     "tools-4.3.1": (f"{_KAFKA}:kafka_2.13:4.3.1", f"{_KAFKA}:kafka-tools:4.3.1", *_LOG),
     "streams-4.3.1": (f"{_KAFKA}:kafka-streams:4.3.1", *_LOG),
+    # Writes the secrets of every TLS connection of a Java machine to a file.
+    "tls-secrets": ("name.neykov:extract-tls-secrets:4.0.0",),
 }
 _UNPUBLISHED = {"4.4.0": f"{_KAFKA}:kafka-tools-api"}
 
@@ -71,4 +73,5 @@ def classpath(name: str) -> str:
 
 def library(name: str, prefix: str) -> Path:
     """One jar of a set, by the beginning of its file name."""
+    classpath(name)
     return next((WORK / "jars" / name / "lib").glob(f"{prefix}*.jar"))

@@ -48,6 +48,7 @@ class KraftCluster:
         path: a class path instead of the version's jars.
         options: more options for the Java machine.
         scram: user definitions given to the storage tool.
+        listeners: more listeners by name: host (empty for the node's own), port and security protocol.
     """
 
     def __init__(
@@ -62,7 +63,9 @@ class KraftCluster:
         path: str | None = None,
         options: tuple[str, ...] = (),
         scram: tuple[str, ...] = (),
+        listeners: dict[str, tuple[str, int, str]] | None = None,
     ) -> None:
+        self._listeners = listeners or {}
         self.version = version
         self._net = net
         self._config = config or {}
@@ -87,8 +90,11 @@ class KraftCluster:
     def properties(self, number: int, roles: str = "broker,controller") -> dict[str, str]:
         """The configuration of a node."""
         host = self.host(number)
-        names = {"CLIENT": CLIENT_PORT, "INTERNAL": BROKER_PORT} if "broker" in roles else {}
-        advertised = ",".join(f"{name}://{host}:{port}" for name, port in names.items())
+        all_listeners = {"CLIENT": ("", CLIENT_PORT, "PLAINTEXT"), "INTERNAL": ("", BROKER_PORT, "PLAINTEXT")}
+        all_listeners |= self._listeners
+        protocols = [f"{name}:{protocol}" for name, (_, _, protocol) in all_listeners.items()]
+        names = all_listeners if "broker" in roles else {}
+        advertised = ",".join(f"{name}://{own or host}:{port}" for name, (own, port, _) in names.items())
         controller = f"CONTROLLER://{host}:{CONTROLLER_PORT}"
         copies = str(min(3, len(self._ids)))
         own = {
@@ -96,7 +102,7 @@ class KraftCluster:
             "node.id": str(number),
             "listeners": ",".join(filter(None, (advertised, controller if "controller" in roles else ""))),
             "advertised.listeners": advertised,
-            "listener.security.protocol.map": "CLIENT:PLAINTEXT,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "listener.security.protocol.map": ",".join([*protocols, "CONTROLLER:PLAINTEXT"]),
             "inter.broker.listener.name": "INTERNAL",
             "controller.listener.names": "CONTROLLER",
             "log.dirs": f"{self.folder}/{number}/a,{self.folder}/{number}/b",
@@ -139,6 +145,15 @@ class KraftCluster:
             command += ["--add-scram", user]
         run_tool(self.version, "kafka.tools.StorageTool", *command, path=self._path, check=True)
 
+    def configure(self, config: dict[str, str], options: tuple[str, ...] = ()) -> None:
+        """Change settings and Java options of all nodes after they were formatted, before they start."""
+        self._options = (*self._options, *options)
+        self._config = self._config | config
+        for number in self._ids:
+            settings = self.properties(number)
+            (self.folder / f"{number}.properties").write_text("".join(f"{k}={v}\n" for k, v in settings.items()))
+            self.nodes[number] = self._node(number)
+
     def add(self, number: int, roles: str) -> Node:
         """Format and start one more node; the caller waits for it."""
         node = self._node(number)
@@ -176,9 +191,7 @@ class KraftCluster:
         self.prepare()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         for node in self.nodes.values():
             node.stop(timeout=15)
         if error is None:

@@ -33,9 +33,7 @@ def recording(
     )
 
 
-def java_client(
-    jars: str, program: str, bootstrap: str, *words: str, timeout: float = 240, options: tuple[str, ...] = ()
-) -> str:
+def java_client(jars: str, program: str, bootstrap: str, *words: str, timeout: float = 240, options: tuple[str, ...] = ()) -> str:
     """Run ``Traffic`` or ``AdminTour`` with its steps; shows and returns what it printed."""
     path = compiled(jars, *_JAVA_CLIENTS)
     printed = run_tool(jars, program, bootstrap, *words, path=path, timeout=timeout, options=options)

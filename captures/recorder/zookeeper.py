@@ -126,9 +126,7 @@ class ZookeeperCluster:
         self._zookeeper.wait()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         for node in self.nodes.values():
             node.stop(timeout=15)
         self._zookeeper.stop(timeout=10)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -156,12 +157,14 @@ async def main(bootstrap: str, *words: str) -> None:
     """Run the steps in order, all with the same extra configuration."""
     config: Config = {"bootstrap_servers": bootstrap}
     config |= dict(word.split("=", 1) for word in words if "=" in word)
+    if "ca" in config:
+        config["ssl_context"] = ssl.create_default_context(cafile=config.pop("ca"))
     for word in words:
         if "=" not in word:
             print(f"-- {word}", flush=True)
             try:
                 await STEPS[word](config)
-            except KafkaError as error:
+            except (KafkaError, OSError) as error:
                 print(f"{word}: {error!r}")
 
 

@@ -53,6 +53,7 @@ public final class AdminTour {
             .add("throttle", with(AdminTour::throttle))
             .add("scram", with(AdminTour::scram))
             .add("tokens", with(AdminTour::tokens))
+            .add("token", with(AdminTour::token))
             .add("moves", with(AdminTour::moves))
             .add("log-dirs", with(AdminTour::logDirs))
             .add("groups", with(AdminTour::groups))
@@ -145,12 +146,20 @@ public final class AdminTour {
     static Object tokens(Admin admin) throws Exception {
         DelegationToken token = admin.createDelegationToken()
             .delegationToken().get();
+        // A KRaft broker learns of the token a moment after the controller has answered.
+        Thread.sleep(1_000);
         admin.renewDelegationToken(token.hmac(), new RenewDelegationTokenOptions().renewTimePeriodMs(300_000))
             .expiryTimestamp().get();
         int found = admin.describeDelegationToken().delegationTokens().get().size();
         admin.expireDelegationToken(token.hmac(), new ExpireDelegationTokenOptions().expiryTimePeriodMs(-1))
             .expiryTimestamp().get();
         return found;
+    }
+
+    /** Creates a token for a later login with it. */
+    static Object token(Admin admin) throws Exception {
+        DelegationToken token = admin.createDelegationToken().delegationToken().get();
+        return "id=" + token.tokenInfo().tokenId() + " hmac=" + token.hmacAsBase64String();
     }
 
     static Object moves(Admin admin) throws Exception {

@@ -34,6 +34,7 @@ public final class Traffic {
             .add("offsets", Traffic::offsets)
             .add("fetch-session", Traffic::fetchSession)
             .add("load", Traffic::load)
+            .add("hello", Traffic::hello)
             .add("throttled", Traffic::throttled)
             .run(words);
     }
@@ -217,6 +218,20 @@ public final class Traffic {
             consumer.assign(List.of(zero, one));
             consumer.seekToBeginning(List.of(one));
             return got + drain(consumer, 1_000, 1_000);
+        }
+    }
+
+    /** One record sent and read. */
+    static Object hello(Properties config) throws Exception {
+        try (KafkaProducer<String, String> producer = producer(config, "java-hello", "enable.idempotence", "false",
+                "max.block.ms", "8000")) {
+            producer.send(new ProducerRecord<>(topic(config), "hello", "secret words")).get();
+        }
+        try (KafkaConsumer<String, String> consumer = consumer(config, "java-hello-reader", "default.api.timeout.ms", "8000")) {
+            TopicPartition zero = new TopicPartition(topic(config), 0);
+            consumer.assign(List.of(zero));
+            consumer.seekToBeginning(List.of(zero));
+            return drain(consumer, 1, 3_000);
         }
     }
 

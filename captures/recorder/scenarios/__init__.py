@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from recorder.scenarios import clients, kraft, old, tour
+from recorder.scenarios import clients, kraft, old, secure, tour, trouble
 
 SCENARIOS: dict[str, Callable[[], None]] = {
     **kraft.SCENARIOS,
     **old.SCENARIOS,
+    **secure.SCENARIOS,
+    **trouble.SCENARIOS,
     **clients.SCENARIOS,
     **tour.SCENARIOS,
 }

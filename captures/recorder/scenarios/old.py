@@ -118,7 +118,9 @@ def administration(version: str) -> None:
     net = NET[version]
     authorizer = "kafka.security.auth.SimpleAclAuthorizer" if version < "2.4" else "kafka.security.authorizer.AclAuthorizer"
     config = TRANSACTIONS | {"authorizer.class.name": authorizer, "super.users": "User:ANONYMOUS"}
-    comment = f"administration, producers and groups of kafka-clients 3.9.2 with two brokers of Kafka {version}; client connections"
+    comment = (
+        f"administration, producers and groups of kafka-clients 3.9.2 with two brokers of Kafka {version}; client connections"
+    )
     with ZookeeperCluster(version, net, config=config) as brokers:
         brokers.start()
         # Brokers and clients share the listener here, so the filter leaves older connections out.

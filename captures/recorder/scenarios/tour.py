@@ -41,7 +41,9 @@ def tour(version: str, *, kraft4: bool) -> None:
             time.sleep(3)
             with clients("admin", "administration"):
                 java_client(jars, "AdminTour", nodes.bootstrap, *_ADMIN)
-            with clients("produce", "producers with every codec and acks, oversized, transactions committed, aborted and left open"):
+            with clients(
+                "produce", "producers with every codec and acks, oversized, transactions committed, aborted and left open"
+            ):
                 java_client(jars, "Traffic", nodes.bootstrap, "codecs", "acks", "oversized", "transactions")
                 java_client(jars, "Traffic", nodes.bootstrap, "hanging-transaction")
                 java_client(jars, "AdminTour", nodes.bootstrap, "transactions")
