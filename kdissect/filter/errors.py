@@ -51,7 +51,9 @@ def similar(word: str, names: Iterable[str], most: int = 3) -> list[str]:
     by_lower = {name.lower(): name for name in names}
     if word.lower() in by_lower:
         return [by_lower[word.lower()]]
-    return [by_lower[match] for match in get_close_matches(word.lower(), by_lower, most, 0.7)]
+    cutoff = 0.7 if len(word) > 4 else 0.6  # One letter is a large part of a short word.
+    matches = get_close_matches(word.lower(), by_lower, most, cutoff)
+    return [by_lower[match] for match in sorted(matches, key=lambda match: not match.startswith(word.lower()))]
 
 
 def _cells(text: str) -> int:

@@ -116,10 +116,10 @@ def suggest(name: str) -> list[str]:
         return sorted(ends, key=len)[:3]
     decoded = decoded_fields()
     above, _, last = name.rpartition(".")
-    siblings = [path for path in decoded if path.rpartition(".")[0] == above]
-    near = [path for path in siblings if path.rpartition(".")[2] in similar(last, [p.rpartition(".")[2] for p in siblings])]
+    siblings = [path.rpartition(".")[2] for path in decoded if path.rpartition(".")[0] == above]
+    near = [f"{above}.{name}" for name in similar(last, siblings)]
     if near:
-        return near[:3]
+        return near
     side = name.partition(".")[0]
     ends = [path for path in decoded if path.endswith(f".{last}") and path.startswith(side)]
     return sorted(ends, key=len)[:3] or similar(name, decoded)

@@ -81,9 +81,8 @@ FIELDS: Final[tuple[Field, ...]] = (
     _flat("response_file", _TEXT, "the response's capture, where that is another one"),
     _flat("request_packets", _NUMBER, "numbers of the request's first and last packet", many=True),
     _flat("response_packets", _NUMBER, "numbers of the response's first and last packet", many=True),
-    _flat("request", Structure(), "whether there is a request; fields of its body: request.acks ...", columns=("request_bytes",)),
-    _flat("response", Structure(), "whether there is a response; fields of its body: response.error_code ...",
-          columns=("response_bytes",)),
+    _flat("request", Structure(), "whether the capture has the request", columns=("request_bytes",)),
+    _flat("response", Structure(), "whether the capture has the response", columns=("response_bytes",)),
 )  # fmt: skip
 
 

@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 LONGEST: Final = 10_000
 """Characters of a filter; more is no filter that anybody writes, and would only take long to refuse."""
 
-# A word is a field, a number with its unit, an address, a time, a name.  A keyword is one only as a whole word, and
-# only where the grammar has one: `topic == in` compares with the topic named "in".
+# A word is a number with its unit, an address, a time, a name.  A keyword is one only as a whole word, and not where
+# a value stands: `topic == in` compares with the topic named "in".
 _GRAMMAR: Final = r"""
 ?start: either
 ?either: both (_OR both)*
 ?both: negated (_AND negated)*
 ?negated: _NOT negated      -> negation
         | _LPAR either _RPAR
-        | WORD              -> presence
-        | WORD OP value     -> comparison
-        | WORD _IN choice   -> membership
-        | WORD _NOT _IN choice -> absence
+        | FIELD             -> presence
+        | FIELD OP value    -> comparison
+        | FIELD _IN choice  -> membership
+        | FIELD _NOT _IN choice -> absence
 value: WORD WORD? | STRING
 ?choice: value | set
 set: _LBRACE value (_COMMA value)* _RBRACE
@@ -35,6 +35,7 @@ _NOT.3: /not(?![^\s(){}"',=!<>&|~])|!(?!=)/i
 _IN.3: /in(?![^\s(){}"',=!<>&|~])/i
 OP.3: /(?:eq|ne|any_eq|all_eq|any_ne|all_ne|lt|le|gt|ge|contains|matches)(?![^\s(){}"',=!<>&|~])|===|!==|[=!<>]=|[<>~=]/i
 STRING.2: /r?"(?:[^"\\]|\\.)*"|r?'(?:[^'\\]|\\.)*'/s
+FIELD.1: /(?!(?:and|or|not|in)(?![^\s(){}"',=!<>&|~]))[^\s(){}"',=!<>&|~]+/i
 WORD: /[^\s(){}"',=!<>&|~]+/
 _LPAR: "("
 _RPAR: ")"
