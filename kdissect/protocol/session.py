@@ -133,7 +133,11 @@ class Session:
         return self.last_time_ns + interval < time_ns
 
     def _close(self, now: int, reason: str) -> None:
+        """Nothing more will be answered: a response that is not there in full is what there is."""
+        assert self.client is not None
         self.closed = reason
+        self.framers[1 - self.client].end()
+        self.collect(now)
         self.correlator.close(now, reason)
 
     def finish(self, now: int, reason: str = "capture_end") -> None:
