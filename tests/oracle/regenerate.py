@@ -10,13 +10,18 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from oracle_jars import write_vectors
+import oracle_facts
+from oracle_jars import jars, write_vectors
 from oracle_vectors import RELEASES, path
 
 
 def vectors() -> None:
     for release in RELEASES:
         path(release).write_bytes(lzma.compress(lines(release), preset=9 | lzma.PRESET_EXTREME))
+
+
+def facts() -> None:
+    oracle_facts.TABLE.write_text(oracle_facts.table((release, jars(release)) for release in RELEASES), encoding="utf-8")
 
 
 def lines(release: str) -> bytes:
@@ -29,4 +34,4 @@ def lines(release: str) -> bytes:
 
 if __name__ == "__main__":
     for what in sys.argv[1:] or ["vectors", "facts"]:
-        {"vectors": vectors}[what]()
+        {"vectors": vectors, "facts": facts}[what]()

@@ -39,9 +39,7 @@ def as_java(fields: tuple[Field, ...], values: dict[str, Any]) -> dict[str, Any]
     told = dict(values)
     for field in fields:
         value = values[field.name]
-        told[field.name] = (
-            [single(field, item) for item in value] if field.array and value is not None else single(field, value)
-        )
+        told[field.name] = [single(field, item) for item in value] if field.array and value is not None else single(field, value)
     return told
 
 

@@ -116,7 +116,8 @@ def test_every_format_reads_what_kafka_wrote_and_writes_it_back(capsys: pytest.C
             continue
         vector = numbered(vector._replace(name=NAMES.get(vector.name, vector.name)))
         if vector.record is not None:
-            assert vector.layout.name in {each and each.name for each in schema.record(log_of(vector), vector.record)}, str(vector)
+            ours = {each.name for each in schema.record(log_of(vector), vector.record) if each is not None}
+            assert vector.layout.name in ours, str(vector)
         blob = decode_fields(vector.name, vector.version, b"xx" + vector.data, 2, show_secrets=True)
         assert (blob.fault, blob.end) == (None, len(vector.data) + 2), str(vector)
         assert blob.fields == vector.expected(), str(vector)
