@@ -8,9 +8,10 @@ from kdissect import schema
 from kdissect.capture import CaptureFile
 from kdissect.exchange import Exchange, Finding, stamp
 from kdissect.ledger import Ledger
+from kdissect.protocol.context import Context
 from kdissect.protocol.correlate import LONG_POLLS, Settled
 from kdissect.protocol.session import Session
-from kdissect.schema.collect import NOTHING, Entities, collect
+from kdissect.protocol.state import State, Whereabouts
 from kdissect.schema.message import DecodeOptions, Message, decode_request, decode_response
 from kdissect.stream.endpoints import Endpoints
 from kdissect.stream.framing import Frame
@@ -24,20 +25,20 @@ _REASONS = {
 
 
 class Describer:
-    """Describes settled exchanges in order of release; remembers topic ids and accounts for every byte."""
+    """Describes settled exchanges in order of release; opens their contents and accounts for every byte."""
 
-    def __init__(self, decoding: DecodeOptions, files: Sequence[CaptureFile], endpoints: Endpoints) -> None:
+    def __init__(self, decoding: DecodeOptions, files: Sequence[CaptureFile], endpoints: Endpoints, state: State) -> None:
         self._decoding = decoding
         self._files = files
         self._endpoints = endpoints
-        self.topic_names: dict[str, str] = {}
-        """Topic id (Kafka's base64 form) to name, as far as the capture has shown it."""
+        self._context = Context(state, decoding)
 
     def describe(self, settled: Settled, session: Session, ledger: Ledger) -> Exchange | None:
         """The exchange; None for raw SASL tokens, which are accounted for but are no exchange."""
         request, response, head = settled.request, settled.response, settled.head
         if request is not None and head is None:
             ledger.opaque += request.captured + (response.captured if response else 0)
+            self._context.token(request, response, session.incarnation.number)
             return None
         findings: list[Finding] = []
         asked = answered = None
@@ -58,14 +59,12 @@ class Describer:
             findings.append(Finding("stream.conflicting_overlap", "warning", text))
         first = request or response
         assert first is not None
-        of_request, of_response = (
-            NOTHING if message is None else collect(message.api_key, message.version, message.kind, message.body)
-            for message in (asked, answered)
-        )
         client_side = session.client or 0
         ends = session.incarnation.endpoints
         client, broker = (self._endpoints.text(ends[side]) for side in (client_side, 1 - client_side))
         number = session.incarnation.number
+        client_id = None if head is None or head.client_id is None else head.client_id.decode(errors="backslashreplace")
+        told = self._context.exchange(asked, answered, request, response, Whereabouts(number, client, broker, client_id))
         return Exchange(
             index=0,
             file=self._files[first.last.file].name,
@@ -81,22 +80,26 @@ class Describer:
             api_key=None if head is None else head.api_key,
             api_version=None if head is None else head.api_version,
             correlation_id=head.correlation_id if head is not None else _response_id(response),
-            client_id=None if head is None or head.client_id is None else head.client_id.decode(errors="backslashreplace"),
+            client_id=client_id,
             request_bytes=None if request is None else request.size,
             response_bytes=None if response is None else response.size,
             request_packets=None if request is None else (request.first.number, request.last.number),
             response_packets=None if response is None else (response.first.number, response.last.number),
             outcome=settled.outcome,
             unanswered_reason=settled.reason,
-            error_codes=[schema.error_name(code) for code in of_response.error_codes],
-            throttle_time_ms=of_response.throttle_time_ms,
-            topics=self._topics((of_request, of_response)),
-            groups=list(dict.fromkeys(of_request.groups + of_response.groups)),
+            error_codes=[schema.error_name(code) for code in told.error_codes],
+            throttle_time_ms=told.throttle_time_ms,
+            topics=told.topics,
+            groups=told.groups,
+            principal=told.principal,
             findings=findings,
             request=asked,
             response=answered,
             request_frame=None if request is None else request.data,
             response_frame=None if response is None else response.data,
+            broker_id=self._context.state.brokers.at(broker),
+            fetch_partitions=told.observed.fetch_partitions,
+            sasl=told.observed.sasl,
         )
 
     def _account(self, frame: Frame, message: Message, ledger: Ledger, findings: list[Finding], kind: str) -> None:
@@ -127,13 +130,6 @@ class Describer:
             ledger.decoded += frame.captured
         for record_fault in message.record_faults:
             findings.append(Finding(record_fault.code, "warning", record_fault.text))
-
-    def _topics(self, spoken: Sequence[Entities]) -> list[str]:
-        """Names and ids in order of appearance, ids replaced by names where the capture has shown them."""
-        for entities in spoken:
-            self.topic_names.update(entities.topic_names)
-        names = (self.topic_names.get(t.text, t.text) if t.is_id else t.text for e in spoken for t in e.mentions)
-        return list(dict.fromkeys(names))
 
 
 def connection_findings(session: Session) -> list[Finding]:

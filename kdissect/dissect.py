@@ -6,15 +6,17 @@ import heapq
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from kdissect.capture import CaptureReader, open_captures
 from kdissect.describe import Describer, connection_findings
 from kdissect.exchange import Exchange, Finding
 from kdissect.ledger import Ledger
+from kdissect.lookahead import can_look_ahead, topic_names
 from kdissect.model import UNSTAMPED, PacketBatch
 from kdissect.protocol.correlate import Settled
 from kdissect.protocol.session import Session
+from kdissect.protocol.state import State
 from kdissect.schema.message import DecodeOptions
 from kdissect.stream.connections import ConnectionTable
 from kdissect.stream.endpoints import Endpoints
@@ -59,6 +61,8 @@ class Connection:
     ledger: Ledger = field(default_factory=Ledger)
     findings: list[Finding] = field(default_factory=list)
     """What is to be said of the connection as a whole, such as limits that were met."""
+    broker_id: int | None = None
+    """Which broker it leads to, as far as the whole capture tells; known at its end."""
 
 
 @dataclass(slots=True)
@@ -75,6 +79,13 @@ class CaptureInfo:
     """One line for each input that could not be read as a capture."""
 
 
+class Describes(Protocol):
+    """Takes what was settled, in order of release."""
+
+    def describe(self, settled: Settled, session: Session, ledger: Ledger) -> Exchange | None:
+        """An exchange, or None where there is none to tell of."""
+
+
 class Dissection:
     """Dissects captures; iterate :meth:`batches` once, then read the totals.
 
@@ -82,7 +93,15 @@ class Dissection:
     their connection is recognised as Kafka, then connection, then stream offset.
     """
 
-    def __init__(self, paths: Sequence[str], options: Options, on_warning: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        paths: Sequence[str],
+        options: Options,
+        on_warning: Callable[[str], None],
+        *,
+        describer: Describes | None = None,
+    ) -> None:
+        """``describer`` replaces the one that makes exchanges, for whoever wants less than exchanges."""
         self.options = options
         self.reader: CaptureReader = open_captures(paths, chunk_bytes=options.chunk_bytes, on_warning=on_warning)
         self.endpoints = Endpoints()
@@ -92,7 +111,9 @@ class Dissection:
         self.connections: list[Connection] = []
         self.ledger = Ledger()
         decoding = DecodeOptions(show_secrets=options.show_secrets, records=options.records)
-        self._describer = Describer(decoding, self.reader.files, self.endpoints)
+        rereadable = describer is None and can_look_ahead(paths)
+        self.state = State((lambda: topic_names(paths, options)) if rereadable else None)
+        self._describer = describer or Describer(decoding, self.reader.files, self.endpoints, self.state)
         self._sessions: dict[int, Session] = {}
         self._latest: dict[tuple[int, int], int] = {}
         self._timers: list[tuple[int, int]] = []
@@ -124,6 +145,9 @@ class Dissection:
         for index in list(self._sessions):
             done += self._finish(index, "capture_end")
         yield self._release(done)
+        for connection in self.connections:
+            if connection.protocol == "kafka":
+                connection.broker_id = self.state.brokers.at(connection.broker)
         self._account()
 
     def _feed(self, packets: PacketBatch) -> list[tuple[Settled, Session]]:

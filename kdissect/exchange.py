@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kdissect.model import UNSTAMPED
 from kdissect.schema.message import Message
 from kdissect.stream.framing import Frame
+
+if TYPE_CHECKING:
+    from kdissect.protocol.contents.sasl import SaslToken
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,13 @@ class Exchange:
     request_frame: memoryview | None = None
     """The bytes from the size prefix on, as far as they were captured."""
     response_frame: memoryview | None = None
+    broker_id: int | None = None
+    """Which broker answers, as far as earlier messages tell."""
+    fetch_partitions: Mapping[str, tuple[int, ...]] | None = None
+    """Topic (its id, where the version has ids) -> partitions that a Fetch or ShareFetch asks for, those that its fetch
+    session (KIP-227) remembers included; None for others, and where the session began before the capture."""
+    sasl: tuple[SaslToken | None, SaslToken | None] | None = None
+    """What the tokens of a SaslAuthenticate are, of client and broker; without secrets."""
 
     @property
     def latency_ms(self) -> float | None:
