@@ -1,6 +1,6 @@
 """Makes the pictures of the README: what a terminal shows, as SVG.
 
-python docs/pictures.py
+python .readme/pictures.py
 """
 
 from __future__ import annotations
