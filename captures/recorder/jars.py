@@ -15,7 +15,7 @@ _LOG = ("org.slf4j:slf4j-simple:1.7.36",)
 _ZOOKEEPER = ("org.apache.zookeeper:zookeeper:3.4.10",)
 # Java 11 and newer no longer bring what broker 0.10 encodes its cluster id with.
 _XML_BIND = ("javax.xml.bind:jaxb-api:2.3.1",)
-# The coordinates of each set of jars, and what Maven shall leave out.
+# The coordinates of each set of jars.
 _SETS: dict[str, tuple[str, ...]] = {
     "0.8.2.2": (f"{_KAFKA}:kafka_2.11:0.8.2.2",),
     "0.10.1.1": (f"{_KAFKA}:kafka_2.11:0.10.1.1", *_XML_BIND),
@@ -27,10 +27,11 @@ _SETS: dict[str, tuple[str, ...]] = {
     "4.4.0": (f"{_KAFKA}:kafka_2.13:4.4.0", f"{_KAFKA}:kafka-tools-api:4.3.1", *_LOG),
     "tools-4.3.1": (f"{_KAFKA}:kafka_2.13:4.3.1", f"{_KAFKA}:kafka-tools:4.3.1", *_LOG),
     "streams-4.3.1": (f"{_KAFKA}:kafka-streams:4.3.1", *_LOG),
-    # Writes the secrets of every TLS connection of a Java machine to a file.
+    # An agent that writes the secrets of a Java machine's TLS connections to a file.
     "tls-secrets": ("name.neykov:extract-tls-secrets:4.0.0",),
 }
-_UNPUBLISHED = {"4.4.0": f"{_KAFKA}:kafka-tools-api"}
+# What Maven shall leave out: not published, or part of the Java machine since Java 9.
+_LEFT_OUT = {"4.4.0": f"{_KAFKA}:kafka-tools-api", "tls-secrets": "com.sun:tools"}
 
 
 def _dependency(coordinates: str, excluded: str | None) -> str:
@@ -56,7 +57,7 @@ def classpath(name: str) -> str:
     done = folder / "resolved"
     if not done.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        dependencies = "".join(_dependency(each, _UNPUBLISHED.get(name)) for each in _SETS[name])
+        dependencies = "".join(_dependency(each, _LEFT_OUT.get(name)) for each in _SETS[name])
         (folder / "pom.xml").write_text(
             '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
             "<groupId>recorder</groupId><artifactId>jars</artifactId><version>1</version>"

@@ -66,8 +66,8 @@ def run_tool(
             timeout=timeout,
             check=False,
         )
-    except subprocess.TimeoutExpired as late:
-        return f"(ended after {timeout:.0f} s) {late.stdout or ''}"
+    except subprocess.TimeoutExpired:
+        return f"(ended after {timeout:.0f} s)"
     if check and result.returncode != 0:
         raise ToolFailed(f"{main_class} {' '.join(arguments)}: {result.stdout.strip()}")
     return result.stdout

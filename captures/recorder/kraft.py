@@ -12,8 +12,8 @@ import tempfile
 from pathlib import Path
 from types import TracebackType
 
-from recorder.java import run_tool
 from recorder.jars import classpath
+from recorder.java import run_tool
 from recorder.nodes import Node
 
 CLIENT_PORT, CONTROLLER_PORT, BROKER_PORT = 9092, 9093, 9094
@@ -167,7 +167,7 @@ class KraftCluster:
     def directory(self, number: int) -> str:
         """The id of a node's metadata directory."""
         written = (self.folder / str(number) / "a" / "meta.properties").read_text()
-        return re.findall(r"directory\.id=(\S+)", written)[0]
+        return str(re.findall(r"directory\.id=(\S+)", written)[0])
 
     def move_controller(self, number: int, port: int) -> None:
         """Let a stopped node's controller listen on another port from its next start on."""

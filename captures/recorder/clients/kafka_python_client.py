@@ -25,13 +25,14 @@ def topic(config: Config) -> None:
 
 
 def _send(count: int, label: str, **config: Any) -> None:
+    headers = [] if config.pop("headers", "") == "none" else [("source", b"kafka-python")]
     producer = KafkaProducer(**config, linger_ms=20)
     for number in range(count):
         producer.send(
             TOPIC,
             key=f"{label}-{number}".encode(),
             value=f'{{"order": {number}, "codec": "{label}", "note": "{"ab" * 40}"}}'.encode(),
-            headers=[("source", b"kafka-python")],
+            headers=headers,
         )
     producer.flush(20)
     producer.close()
@@ -137,14 +138,16 @@ def main(bootstrap: str, *words: str) -> None:
     """Run the steps in order, all with the same extra configuration."""
     config: Config = {"bootstrap_servers": bootstrap}
     config |= dict(word.split("=", 1) for word in words if "=" in word)
+    headers = config.pop("headers", None)
     if "api_version" in config:
         config["api_version"] = tuple(int(part) for part in config["api_version"].split("."))
     for word in words:
         if "=" not in word:
             print(f"-- {word}", flush=True)
             try:
-                STEPS[word](config)
-            except KafkaError as error:
+                needs_headers = headers is not None and word in ("produce", "acks")
+                STEPS[word](config | ({"headers": headers} if needs_headers else {}))
+            except (KafkaError, ValueError) as error:
                 print(f"{word}: {error!r}")
 
 

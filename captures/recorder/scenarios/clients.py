@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from recorder.java import run_tool
 from recorder.kraft import KraftCluster
 from recorder.other_clients import go_client, node_client, python_client
 from recorder.python_clients import PACKAGES
@@ -38,6 +39,7 @@ _LIBRARIES: dict[str, tuple[str, Callable[..., None]]] = {
         lambda bootstrap, *words: node_client(bootstrap, *words, "topic", "produce", "group", "transactions", "admin"),
     ),
     "franz-go": ("franz-go 1.22.2", lambda bootstrap, *words: go_client(bootstrap, *words, *_FRANZ)),
+    "sarama-old": ("sarama 1.61.1", lambda bootstrap, *words: go_client(bootstrap, *words, "sarama-produce", "sarama-read")),
     "sarama": ("sarama 1.61.1", lambda bootstrap, *words: go_client(bootstrap, *words, *_SARAMA)),
 }
 
@@ -66,6 +68,9 @@ def zookeeper(version: str, *runs: tuple[str, ...], interface: str = "lo", link_
     config = {} if version < "0.11" else TRANSACTIONS
     with ZookeeperCluster(version, net, brokers=1, config=config) as broker:
         broker.start()
+        # A broker of 0.8 names no brokers to its clients before it has a topic.
+        create = ("--zookeeper", broker.zookeeper, "--create", "--topic", "orders-sa")
+        run_tool(version, "kafka.admin.TopicCommand", *create, "--partitions", "2", "--replication-factor", "1")
         for library, *words in runs:
             _record(library, version, net, broker.bootstrap, *words, interface=interface, link_type=link_type)
 
@@ -78,6 +83,8 @@ SCENARIOS: dict[str, Callable[[], None]] = {
     "clients-3.3.2": partial(kraft, "3.3.2", ("kafkajs",), ("franz-go",), interface="any", link_type="LINUX_SLL2"),
     "clients-2.6.3": partial(zookeeper, "2.6.3", ("sarama",), ("kafka-python",), interface="any", link_type="LINUX_SLL"),
     "clients-2.0.1": partial(zookeeper, "2.0.1", ("kafkajs",), ("aiokafka",), ("librdkafka",)),
-    "clients-0.10.1.1": partial(zookeeper, "0.10.1.1", ("sarama", "version=0.10.1.0"), ("kafka-python",), ("franz-go",)),
-    "clients-0.8.2.2": partial(zookeeper, "0.8.2.2", ("sarama", "version=0.8.2.2")),
+    "clients-0.10.1.1": partial(
+        zookeeper, "0.10.1.1", ("sarama-old", "version=0.10.1.0"), ("kafka-python", "headers=none"), ("franz-go",)
+    ),
+    "clients-0.8.2.2": partial(zookeeper, "0.8.2.2", ("sarama-old", "version=0.8.2.2")),
 }

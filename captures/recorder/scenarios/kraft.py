@@ -21,15 +21,16 @@ def cluster(version: str) -> None:
     jars = CLIENTS[version]
     net = NET[version]
     comment = f"three combined KRaft nodes of Kafka {version}, kafka-clients {jars}; all traffic from start to stop"
-    with KraftCluster(version, net, dynamic=version >= "3.9") as nodes:
-        with recording(f"cluster-{version}", f"net {net}.0/24", comment) as all_traffic:
-            nodes.start()
-            time.sleep(2)
-            java_client(jars, "AdminTour", nodes.bootstrap, "topics", "moves")
-            java_client(jars, "Traffic", nodes.bootstrap, "transactions")
-            for number in sorted(nodes.nodes, reverse=True):
-                nodes.nodes[number].stop(timeout=20)
-            all_traffic.stop()
+    with (
+        KraftCluster(version, net, dynamic=version >= "3.9") as nodes,
+        recording(f"cluster-{version}", f"net {net}.0/24", comment),
+    ):
+        nodes.start()
+        time.sleep(2)
+        java_client(jars, "AdminTour", nodes.bootstrap, "topics", "moves")
+        java_client(jars, "Traffic", nodes.bootstrap, "transactions")
+        for number in sorted(nodes.nodes, reverse=True):
+            nodes.nodes[number].stop(timeout=20)
 
 
 def failover(version: str) -> None:
@@ -72,7 +73,7 @@ def quorum(version: str) -> None:
         print(f"waiting {_CLEANED_AFTER_S} s for the controllers to clean their logs", flush=True)
         time.sleep(_CLEANED_AFTER_S)
         ports = f"net {net}.0/24 and (port 9092 or port 9093 or port 9095)"
-        with recording(f"quorum-{version}", ports, comment, whole_connections=True) as changes:
+        with recording(f"quorum-{version}", ports, comment, whole_connections=True):
             joining = nodes.add(4, "controller")
             joining.wait()
             time.sleep(6)
@@ -92,11 +93,10 @@ def quorum(version: str) -> None:
             time.sleep(3)
             described = java_client(jars, "AdminTour", nodes.bootstrap, "cluster")
             print(run_tool(jars, "ShareTour", nodes.bootstrap, f"node={leader}", "unregister", path=path))
-            changes.stop()
 
 
 SCENARIOS: dict[str, Callable[[], None]] = {
-    **{f"cluster-{version}": partial(cluster, version) for version in ("4.4.0", "3.9.2")},
+    **{f"cluster-{version}": partial(cluster, version) for version in ("4.4.0", "3.9.2", "3.3.2")},
     "failover-4.4.0": partial(failover, "4.4.0"),
     "quorum-4.4.0": partial(quorum, "4.4.0"),
 }

@@ -9,10 +9,18 @@ from functools import partial
 from pathlib import Path
 
 from recorder.java import compiled, run_tool
+from recorder.sniffer import Recording
 from recorder.stage import java_client, recording
 from recorder.zookeeper import ZookeeperCluster
 
-NET = {"0.8.2.2": "127.9.8", "0.10.1.1": "127.9.10", "2.0.1": "127.9.20", "2.6.3": "127.9.26", "3.9.2": "127.9.38"}
+NET = {
+    "0.8.2.2": "127.9.8",
+    "0.10.1.1": "127.9.10",
+    "2.0.1": "127.9.20",
+    "2.6.3": "127.9.26",
+    "3.3.2": "127.9.34",
+    "3.9.2": "127.9.38",
+}
 _LINES = "".join(f'{{"order": {number}, "note": "{"ab" * 40}"}}\n' for number in range(5))
 TRANSACTIONS = {
     "transaction.state.log.num.partitions": "2",
@@ -56,7 +64,7 @@ def _leave(brokers: ZookeeperCluster) -> None:
     brokers.nodes[1].stop()
 
 
-def _all_traffic(version: str, told: str) -> object:
+def _all_traffic(version: str, told: str) -> Recording:
     comment = f"two brokers of Kafka {version} with ZooKeeper, {told}; all traffic from start to stop"
     return recording(f"zookeeper-{version}", f"net {NET[version]}.0/24", comment)
 
@@ -113,6 +121,18 @@ def zookeeper(version: str) -> None:
         _leave(brokers)
 
 
+def last_zookeeper(version: str) -> None:
+    """The last versions with ZooKeeper: brokers already forward requests to the controller."""
+    told = "kafka-clients 3.9.2"
+    with ZookeeperCluster(version, NET[version], config=TRANSACTIONS) as brokers, _all_traffic(version, told):
+        brokers.start()
+        java_client("3.9.2", "AdminTour", brokers.bootstrap, "topics", "moves")
+        java_client("3.9.2", "Traffic", brokers.bootstrap, "transactions")
+        java_client("3.9.2", "AdminTour", brokers.bootstrap, "delete")
+        time.sleep(2)
+        _leave(brokers)
+
+
 def administration(version: str) -> None:
     """A newer administrator and newer clients, which speak the versions that the old brokers know."""
     net = NET[version]
@@ -124,16 +144,16 @@ def administration(version: str) -> None:
     with ZookeeperCluster(version, net, config=config) as brokers:
         brokers.start()
         # Brokers and clients share the listener here, so the filter leaves older connections out.
-        with recording(f"admin-{version}", f"net {net}.0/24", comment, whole_connections=True) as clients:
+        with recording(f"admin-{version}", f"net {net}.0/24", comment, whole_connections=True):
             steps = ("topics", "configs", "acls", "quotas", "scram", "moves", "log-dirs", "features")
             java_client("3.9.2", "AdminTour", brokers.bootstrap, *steps)
             java_client("3.9.2", "Traffic", brokers.bootstrap, "codecs", "acks", "transactions", "group")
             java_client("3.9.2", "AdminTour", brokers.bootstrap, "records", "groups", "transactions", "delete")
-            clients.stop()
 
 
 SCENARIOS: dict[str, Callable[[], None]] = {
     "zookeeper-0.8.2.2": kafka_0_8,
     **{f"zookeeper-{version}": partial(zookeeper, version) for version in ("0.10.1.1", "2.0.1", "2.6.3")},
+    **{f"zookeeper-{version}": partial(last_zookeeper, version) for version in ("3.3.2", "3.9.2")},
     **{f"admin-{version}": partial(administration, version) for version in ("2.0.1", "2.6.3")},
 }

@@ -9,9 +9,12 @@ from pathlib import Path
 
 from recorder.jars import library
 from recorder.java import compiled, run_tool
+from recorder.keylog import by_client_random
 from recorder.kraft import KraftCluster
 from recorder.other_clients import go_client, node_client, python_client
+from recorder.requirements import require_programs
 from recorder.scenarios.kraft import NET
+from recorder.sniffer import Recording
 from recorder.stage import CAPTURES, java_client, recording
 
 _SASL_PORT, _TLS_PORT, _SASL_TLS_PORT = 9096, 9097, 9098
@@ -56,7 +59,7 @@ def _sasl_node(version: str, **changed: str) -> KraftCluster:
     return KraftCluster(version, NET[version], 1, config, scram=_USERS, listeners=listeners)
 
 
-def _record(name: str, version: str, port: str, told: str) -> object:
+def _record(name: str, version: str, port: str, told: str) -> Recording:
     comment = f"{told}; one node of Kafka {version}; client connections"
     return recording(f"{name}-{version}", f"net {NET[version]}.0/24 and ({port})", comment)
 
@@ -145,6 +148,7 @@ def _certificate(folder: Path, host: str) -> tuple[Path, Path]:
 
 def tls() -> None:
     """TLS 1.2 and 1.3; an agent in the broker writes the secrets of every connection."""
+    require_programs("tshark")
     version = "4.4.0"
     listeners = {"TLS": ("", _TLS_PORT, "SSL"), "SASLTLS": ("", _SASL_TLS_PORT, "SASL_SSL")}
     config = {
@@ -186,7 +190,8 @@ def tls() -> None:
 def _keys(secrets: Path, name: str, seen: int) -> int:
     """Put the key log lines that are new beside a capture; returns how many there are in all."""
     lines = secrets.read_text().splitlines(keepends=True)
-    (CAPTURES / f"{name}.keys").write_text("".join(lines[seen:]))
+    kept = by_client_random(CAPTURES / f"{name}.pcapng", (_TLS_PORT, _SASL_TLS_PORT), lines[seen:])
+    (CAPTURES / f"{name}.keys").write_text("".join(kept))
     return len(lines)
 
 

@@ -9,6 +9,7 @@ from functools import partial
 from recorder.java import compiled, run_tool
 from recorder.kraft import KraftCluster
 from recorder.scenarios.kraft import CLIENTS, NET
+from recorder.sniffer import Recording
 from recorder.stage import java_client, recording
 
 _AUTHORIZER = {
@@ -27,11 +28,13 @@ _CONSUMER_PROTOCOL = {"group.coordinator.rebalance.protocols": "classic,consumer
 def tour(version: str, *, kraft4: bool) -> None:
     """All subjects of one version; ``kraft4`` adds what only Kafka 4 has."""
     jars = CLIENTS[version]
-    path = compiled(version, "TelemetryReceiver")
-    config = _AUTHORIZER | _TELEMETRY | ({} if kraft4 else _CONSUMER_PROTOCOL)
+    # Client metrics came with Kafka 3.7.
+    telemetry = version > "3.7"
+    path = compiled(version, "TelemetryReceiver") if telemetry else None
+    config = _AUTHORIZER | (_TELEMETRY if telemetry else {}) | ({} if kraft4 else _CONSUMER_PROTOCOL)
     with KraftCluster(version, NET[version], config=config, dynamic=kraft4, path=path) as nodes:
 
-        def clients(subject: str, told: str) -> object:
+        def clients(subject: str, told: str) -> Recording:
             comment = f"{told}; three KRaft nodes of Kafka {version}, kafka-clients {jars}; client connections"
             return recording(f"{subject}-{version}", f"net {NET[version]}.0/24 and port 9092", comment)
 
@@ -50,9 +53,10 @@ def tour(version: str, *, kraft4: bool) -> None:
             with clients("groups", "classic and new consumer groups with a rebalance, list offsets, fetch sessions"):
                 java_client(jars, "Traffic", nodes.bootstrap, *_GROUPS)
                 java_client(jars, "AdminTour", nodes.bootstrap, "groups", "delete")
-            with clients("telemetry", "client metrics (KIP-714)"):
-                java_client(jars, "AdminTour", nodes.bootstrap, "telemetry")
-                java_client(jars, "Traffic", nodes.bootstrap, "seconds=4", "load")
+            if telemetry:
+                with clients("telemetry", "client metrics (KIP-714)"):
+                    java_client(jars, "AdminTour", nodes.bootstrap, "telemetry")
+                    java_client(jars, "Traffic", nodes.bootstrap, "seconds=4", "load")
             if kraft4:
                 with clients("share", "a share group of two members"):
                     share = compiled(jars, "Steps", "ShareTour")
@@ -68,4 +72,5 @@ def tour(version: str, *, kraft4: bool) -> None:
 SCENARIOS: dict[str, Callable[[], None]] = {
     "tour-4.4.0": partial(tour, "4.4.0", kraft4=True),
     "tour-3.9.2": partial(tour, "3.9.2", kraft4=False),
+    "tour-3.3.2": partial(tour, "3.3.2", kraft4=False),
 }

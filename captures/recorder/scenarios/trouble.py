@@ -9,7 +9,6 @@ from recorder.kraft import KraftCluster
 from recorder.other_clients import go_client
 from recorder.scenarios.kraft import NET
 from recorder.scenarios.old import NET as OLD_NET
-from recorder.scenarios.old import TRANSACTIONS
 from recorder.stage import java_client, recording
 from recorder.zookeeper import ZookeeperCluster
 
@@ -47,14 +46,14 @@ def too_old() -> None:
 
 def too_new() -> None:
     """A client that no longer speaks any version of an old broker's calls."""
-    version = "2.0.1"
+    version = "0.10.1.1"
     net = OLD_NET[version]
-    comment = f"kafka-clients 4.4.0 against Kafka {version}: it asks for versions, is refused, asks again and gives up"
-    with ZookeeperCluster(version, net, 1, TRANSACTIONS) as broker:
+    comment = f"kafka-clients 4.4.0 against Kafka {version}: asked for versions, it refuses, then names those it has; connections"
+    with ZookeeperCluster(version, net, 1) as broker:
         broker.start()
         with recording(f"too-new-{version}", f"net {net}.0/24 and port 9092", comment, whole_connections=True):
-            words = ("default.api.timeout.ms=5000", "reconnect.backoff.ms=1000", "max.block.ms=5000", "delivery.timeout.ms=31000")
-            java_client("4.4.0", "Traffic", broker.bootstrap, *words[:2], "offsets", timeout=40)
+            words = ("reconnect.backoff.ms=1000", "reconnect.backoff.max.ms=1000")
+            java_client("4.4.0", "Traffic", broker.bootstrap, *words, "hello", timeout=40)
 
 
 def ipv6() -> None:
@@ -72,6 +71,6 @@ def ipv6() -> None:
 SCENARIOS: dict[str, Callable[[], None]] = {
     "throttle-3.9.2": throttle,
     "too-old-4.4.0": too_old,
-    "too-new-2.0.1": too_new,
+    "too-new-0.10.1.1": too_new,
     "ipv6-4.4.0": ipv6,
 }

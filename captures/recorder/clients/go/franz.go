@@ -22,6 +22,7 @@ var steps = map[string]step{
 	"sarama-topic":       saramaCreate,
 	"sarama-produce":     saramaProduce,
 	"sarama-group":       saramaGroup,
+	"sarama-read":        saramaRead,
 	"sarama-admin":       saramaAdmin,
 	"sarama-transaction": saramaTransaction,
 }

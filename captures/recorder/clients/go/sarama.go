@@ -117,6 +117,52 @@ func saramaProduce(bootstrap []string, settings config) (any, error) {
 	return "sent", nil
 }
 
+// saramaRead reads a partition without a group, and keeps its offset under a group's name.
+func saramaRead(bootstrap []string, settings config) (any, error) {
+	conf, err := saramaConfig(settings, "sa-reader")
+	if err != nil {
+		return nil, err
+	}
+	client, err := sarama.NewClient(bootstrap, conf)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	consumer, err := sarama.NewConsumerFromClient(client)
+	if err != nil {
+		return nil, err
+	}
+	defer consumer.Close()
+	partition, err := consumer.ConsumePartition(saramaTopic, 0, sarama.OffsetOldest)
+	if err != nil {
+		return nil, err
+	}
+	got := 0
+	next := int64(0)
+	for waited := false; !waited; {
+		select {
+		case message := <-partition.Messages():
+			got++
+			next = message.Offset + 1
+		case <-time.After(2 * time.Second):
+			waited = true
+		}
+	}
+	partition.Close()
+	offsets, err := sarama.NewOffsetManagerFromClient("sa-readers", client)
+	if err != nil {
+		return got, err
+	}
+	defer offsets.Close()
+	kept, err := offsets.ManagePartition(saramaTopic, 0)
+	if err != nil {
+		return got, err
+	}
+	kept.MarkOffset(next, "")
+	offsets.Commit()
+	return got, kept.Close()
+}
+
 type counter struct {
 	mutex sync.Mutex
 	got   int
