@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
+
+import numpy as np
 
 from kdissect.capture import CaptureReader, open_captures
 from kdissect.describe import Describer, connection_findings
 from kdissect.exchange import Exchange, Finding
 from kdissect.ledger import Ledger
 from kdissect.lookahead import can_look_ahead, topic_names
-from kdissect.model import UNSTAMPED, PacketBatch
+from kdissect.model import UNSTAMPED, Bytes, Int32s, Int64s, PacketBatch, SegmentBatch
+from kdissect.protocol.bulk_parts import Parts, Timers
 from kdissect.protocol.correlate import Settled
 from kdissect.protocol.session import Session
 from kdissect.protocol.state import State
@@ -45,6 +47,8 @@ class Options:
     """``request_time``: in order of requests, at the cost of keeping all in memory."""
     chunk_bytes: int = 16 << 20
     limits: Limits = DEFAULT
+    bulk: bool = True
+    """Take in columns what is in perfect order; False: feed all segments one by one, with the same results, slowly."""
 
 
 @dataclass(slots=True)
@@ -116,7 +120,8 @@ class Dissection:
         self._describer = describer or Describer(decoding, self.reader.files, self.endpoints, self.state)
         self._sessions: dict[int, Session] = {}
         self._latest: dict[tuple[int, int], int] = {}
-        self._timers: list[tuple[int, int]] = []
+        self._timers = Timers(options.limits)
+        self._parts = Parts(self._sessions, self._timers, options.bulk)
         self._clock = UNSTAMPED
         self._buffered: dict[int, int] = {}
         self._buffered_total = 0
@@ -154,21 +159,46 @@ class Dissection:
         """Run one batch of packets through the stages; return what it settled."""
         segments = self.segmenter.feed(packets)
         owners, sides = self.table.assign(segments)
-        data = segments.data.data
         done: list[tuple[Settled, Session]] = []
         touched: set[Session] = set()
+        clock = np.maximum(np.maximum.accumulate(segments.time_ns), self._clock) if len(segments) else segments.time_ns
+
+        def tick(ordinal: int, time_ns: int) -> None:
+            self._clock = time_ns
+            done.extend(self._tick(ordinal, time_ns))
+
+        for part in self._parts.of(segments, owners, sides, clock, tick):
+            touched.update(part.advanced)
+            for rows in part.settled:
+                done += [(rows.settled(row), rows.sessions[rows.session[row]]) for row in range(len(rows))]
+            self._feed_singly(segments, owners, sides, clock, part.singles, done, touched)
+        if len(segments):
+            self._clock, self._ordinal = int(clock[-1]), int(segments.ordinal[-1])
+        for session in touched:
+            session.detach()
+        done += self._bound(touched)
+        return done
+
+    def _feed_singly(
+        self,
+        segments: SegmentBatch,
+        owners: Int32s,
+        sides: Bytes,
+        clock: Int64s,
+        rows: Int64s,
+        done: list[tuple[Settled, Session]],
+        touched: set[Session],
+    ) -> None:
+        """Feed some segments to their connections, one by one."""
+        data = segments.data.data
         columns = (
-            owners, sides, segments.seq, segments.ack, segments.flags, segments.start, segments.size, segments.length,
+            clock, owners, sides, segments.seq, segments.ack, segments.flags, segments.start, segments.size, segments.length,
             segments.ordinal, segments.time_ns, segments.number, segments.file,
         )  # fmt: skip
-        for owner, side, seq, ack, flags, start, size, length, ordinal, time_ns, number, file in zip(
-            *(column.tolist() for column in columns), strict=True
+        for now, owner, side, seq, ack, flags, start, size, length, ordinal, time_ns, number, file in zip(
+            *(column[rows].tolist() for column in columns), strict=True
         ):
-            if time_ns > self._clock:
-                self._clock = time_ns
-                if self._timers and self._timers[0][0] < time_ns:
-                    done += self._tick(ordinal, time_ns)
-            self._ordinal = ordinal
+            self._clock, self._ordinal = now, ordinal
             session = self._sessions.get(owner)
             if session is None:
                 if owner < len(self.connections):
@@ -183,10 +213,6 @@ class Dissection:
             if session.correlator.settled:
                 done += [(settled, session) for settled in session.take()]
             touched.add(session)
-        for session in touched:
-            session.detach()
-        done += self._bound(touched)
-        return done
 
     def _bound(self, touched: set[Session]) -> list[tuple[Settled, Session]]:
         """Keep what all connections hold under the limit: those that hold most let go first."""
@@ -217,20 +243,14 @@ class Dissection:
         self._latest[incarnation.endpoints] = owner
         first, second = (self.endpoints.text(end) for end in incarnation.endpoints)
         self.connections.append(Connection(incarnation.number, session.identity(first, second), first, second, "unknown"))
-        self._wind(owner)
+        self._timers.wind(owner, self._clock)
         return session, ended
 
     # Time
 
-    def _wind(self, owner: int) -> None:
-        """Look at this connection again when the earliest of its limits can have passed."""
-        limits = self.options.limits
-        heapq.heappush(self._timers, (self._clock + min(limits.linger_ns, limits.answer_ns) // 2, owner))
-
     def _tick(self, ordinal: int, time_ns: int) -> list[tuple[Settled, Session]]:
         done: list[tuple[Settled, Session]] = []
-        while self._timers and self._timers[0][0] < time_ns:
-            _, owner = heapq.heappop(self._timers)
+        for owner in self._timers.due(time_ns):
             session = self._sessions.get(owner)
             if session is None:
                 continue
@@ -240,7 +260,7 @@ class Dissection:
                 continue
             session.let_time_pass(ordinal, time_ns)
             done += [(settled, session) for settled in session.take()]
-            self._wind(owner)
+            self._timers.wind(owner, time_ns)
         return done
 
     def _finish(self, owner: int, reason: str) -> list[tuple[Settled, Session]]:
