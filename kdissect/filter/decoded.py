@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Final
 
 from kdissect.filter.fields import BODY, RECORDS, Field, Levels, Place, Side
@@ -146,10 +147,9 @@ def _kind(text: FieldText) -> Kind:
 
 
 def _field(path: str, entry: _Gathering) -> Field:
-    kinds = tuple(kind for kind in entry.kinds if not isinstance(kind, Structure)) or (Structure(),)
     return Field(
         name=path,
-        kinds=kinds,
+        kinds=_comparable(entry.kinds),
         stage=RECORDS if entry.levels != "skip" else BODY,
         many=entry.many,
         description="; ".join(entry.comments),
@@ -159,6 +159,11 @@ def _field(path: str, entry: _Gathering) -> Field:
         records=entry.levels,
         meanings=tuple(entry.meanings),
     )
+
+
+def _comparable(kinds: Iterable[Kind]) -> tuple[Kind, ...]:
+    """The kinds, without structures where anything else can stand, too."""
+    return tuple(kind for kind in kinds if not isinstance(kind, Structure)) or (Structure(),)
 
 
 def _merged(ranges: list[Range]) -> tuple[Range, ...]:
@@ -171,18 +176,23 @@ def _merged(ranges: list[Range]) -> tuple[Range, ...]:
     return tuple(merged)
 
 
-def below_blob(blob: Field, rest: str) -> Field | None:
-    """The field ``rest`` below bytes that have a format of their own; None when ``blob`` has none that could be known."""
-    if not any(meaning.startswith("blob") for meaning in blob.meanings) and blob.name.rpartition(".")[2] not in ("key", "value"):
-        return None
-    if blob.stage != RECORDS and not blob.meanings:
+def below_blob(blob: Field, rest: str, fields: dict[str, Field]) -> Field | None:
+    """The field ``rest`` below bytes that have a format of their own; None when ``blob`` can have none.
+
+    Which format that is, only the capture tells; what every format and every wrapped message has at this path gives the
+    kinds, and a path that none has may hold anything.
+    """
+    record = blob.stage == RECORDS and blob.name.rpartition(".")[2] in ("key", "value")
+    if not record and not any(meaning.startswith("blob") for meaning in blob.meanings):
         return None
     names = tuple(rest.split("."))
     if not all(names):
         return None
+    wrapped = fields.get(f"{blob.places[0].side}.{rest.removeprefix('body.')}") if rest.startswith("body.") else None
+    kinds = wrapped.kinds if wrapped else _in_formats().get(rest)
     return Field(
         name=f"{blob.name}.{rest}",
-        kinds=(Open(),),
+        kinds=kinds or (Open(),),
         stage=blob.stage,
         many=True,
         description=f"in what {blob.name} holds",
@@ -191,3 +201,14 @@ def below_blob(blob: Field, rest: str) -> Field | None:
         apis=blob.apis,
         records=blob.records,
     )
+
+
+@cache
+def _in_formats() -> dict[str, tuple[Kind, ...]]:
+    """The kinds of every path in the formats of blobs and records."""
+    found: dict[str, dict[Kind, None]] = {}
+    for each in default_catalogue().formats():
+        section = each.definition.sections["fields"]
+        for path, text, _, _ in _walk(section, section.fields, (), (0, NEWEST), False):
+            found.setdefault(".".join(path), {})[_kind(text)] = None
+    return {path: _comparable(kinds) for path, kinds in found.items()}

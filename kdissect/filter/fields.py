@@ -92,7 +92,7 @@ def find(name: str) -> Field | None:
         if above in decoded:
             from kdissect.filter.decoded import below_blob
 
-            return below_blob(decoded[above], name[len(above) + 1 :])
+            return below_blob(decoded[above], name[len(above) + 1 :], decoded)
     return None
 
 

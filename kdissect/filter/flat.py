@@ -17,7 +17,7 @@ SEVERITIES: Final = ("critical", "warning", "note")
 FINDINGS: Final = (
     "frame.trailing_bytes", "frame.truncated", "frame.malformed", "api.unknown_key", "api.unknown_version",
     "response.request_missing", "request.unanswered", "records.bad_crc", "records.undecompressable", "correlation.reused",
-    "correlation.out_of_order",
+    "correlation.out_of_order", "stream.conflicting_overlap",
 )  # fmt: skip
 """Codes of findings on exchanges; plugins may add more."""
 READ_IN_RECORDS: Final = frozenset(["frame.malformed", "records.undecompressable"])

@@ -58,7 +58,7 @@ class _Resolver:
 
     def presence(self, name: Token) -> Node:
         field = self.field(name)
-        if isinstance(field.kinds[0], Boolean):
+        if field.kinds == (Boolean(),):
             return Condition(field, "==", (Alternative(field.kinds[0], (True,)),))
         return Condition(field, "exists")
 

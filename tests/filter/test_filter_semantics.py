@@ -188,6 +188,7 @@ def test_redacted_secrets_are_there_and_equal_nothing() -> None:
     sasl = exchange("SaslAuthenticate", 2, {"auth_bytes": {"redacted": 9}}, {"error_code": 0})
     assert decide("request.auth_bytes", sasl)
     assert not decide('request.auth_bytes == x or request.auth_bytes contains "re" or request.auth_bytes matches "."', sasl)
+    assert not decide("request.auth_bytes != x", sasl)
 
 
 def test_records_that_nobody_has_read_yet() -> None:
@@ -204,6 +205,20 @@ def test_paths_lead_into_decoded_blobs() -> None:
     assert not decide("request.protocols.metadata.topics == payments", join)
     raw = exchange("JoinGroup", 5, {"protocols": [{"name": "range", "metadata": b"\x00"}]})
     assert not decide("request.protocols.metadata.topics == orders", raw)
+
+
+def test_wrapped_messages_have_the_fields_of_their_own() -> None:
+    inner = {"_type": "CreateTopicsResponse", "body": {"topics": [{"name": "a", "error_code": 36}]}}
+    envelope = exchange("Envelope", 0, {"request_data": b"?"}, {"response_data": inner, "error_code": 0})
+    assert decide("response.response_data.body.topics.error_code == TOPIC_ALREADY_EXISTS", envelope)
+    assert not decide("response.response_data.body.topics.error_code == NONE", envelope)
+
+
+def test_a_field_of_any_partition_and_of_one_api_only() -> None:
+    fetch = exchange("Fetch", 11, {}, {"responses": [{"partitions": [{"error_code": 0}, {"error_code": 6}]}]})
+    text = "response.responses.partitions.error_code == NOT_LEADER_OR_FOLLOWER"
+    assert decide(text, fetch)
+    assert compile_filter(text).header(PRODUCE) is False
 
 
 def test_times_of_bodies_are_milliseconds() -> None:
