@@ -49,7 +49,14 @@ def _record(library: str, version: str, net: str, bootstrap: str, *words: str, i
     told = f" with {' '.join(words)}" if words else ""
     comment = f"{named}{told}, one broker of Kafka {version}; client connections, interface {interface}"
     ports = f"net {net}.0/24 and port 9092"
-    with recording(f"{library}-{version}", ports, comment, interface=interface, link_type=link_type, whole_connections=True):
+    with recording(
+        f"{library.removesuffix('-old')}-{version}",
+        ports,
+        comment,
+        interface=interface,
+        link_type=link_type,
+        whole_connections=True,
+    ):
         run(bootstrap, *words)
 
 

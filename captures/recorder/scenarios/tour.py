@@ -62,9 +62,13 @@ def tour(version: str, *, kraft4: bool) -> None:
                     share = compiled(jars, "Steps", "ShareTour")
                     steps = ("prepare", "consume", "offsets", "resources")
                     print(run_tool(jars, "ShareTour", nodes.bootstrap, *steps, path=share))
-                with clients("streams", "a streams group (KIP-1071) of kafka-streams 4.3.1, an administrator"):
+                with clients(
+                    "streams", "a streams group (KIP-1071) of kafka-streams 4.3.1, a topology update made with kafka-clients"
+                ):
                     streams = compiled("streams-4.3.1", "Steps", "StreamsTour")
                     print(run_tool("streams-4.3.1", "StreamsTour", nodes.bootstrap, "count", "delete", path=streams))
+                    push = compiled(jars, "Steps", "TopologyPush")
+                    print(run_tool(jars, "TopologyPush", nodes.bootstrap, "push", path=push))
             for node in nodes.nodes.values():
                 node.stop(timeout=20)
 
