@@ -62,9 +62,7 @@ def tour(version: str, *, kraft4: bool) -> None:
                     share = compiled(jars, "Steps", "ShareTour")
                     steps = ("prepare", "consume", "offsets", "resources")
                     print(run_tool(jars, "ShareTour", nodes.bootstrap, *steps, path=share))
-                with clients(
-                    "streams", "a streams group (KIP-1071) of kafka-streams 4.3.1, a topology update made with kafka-clients"
-                ):
+                with clients("streams", "a streams group (KIP-1071) of kafka-streams 4.3.1, and a topology update"):
                     streams = compiled("streams-4.3.1", "Steps", "StreamsTour")
                     print(run_tool("streams-4.3.1", "StreamsTour", nodes.bootstrap, "count", "delete", path=streams))
                     push = compiled(jars, "Steps", "TopologyPush")
