@@ -84,11 +84,12 @@ def _message(exchange: Exchange, kind: str, printer: TreePrinter, how: Reading, 
     if spans and frame is not None:
         data = bytes(frame[4:])
         how = replace(how, spans=_spans(exchange, kind, data, show_secrets))
-    root = Node(kind, f"{escape(message.api)} v{message.version}", "api", label_style="heading", children=_nodes(message, how))
+    root = Node(kind, f"{escape(message.api)} v{message.version}", "api", label_style="heading", children=message_nodes(message, how))
     printer.print(root, data)
 
 
-def _nodes(message: Message, how: Reading) -> Iterator[Node]:
+def message_nodes(message: Message, how: Reading) -> Iterator[Node]:
+    """The header or what matters of it, the body, and how the decoding ended."""
     from kdissect.schema.catalogue import format as find_format
 
     header = message.header
