@@ -84,7 +84,8 @@ def _message(exchange: Exchange, kind: str, printer: TreePrinter, how: Reading, 
     if spans and frame is not None:
         data = bytes(frame[4:])
         how = replace(how, spans=_spans(exchange, kind, data, show_secrets))
-    root = Node(kind, f"{escape(message.api)} v{message.version}", "api", label_style="heading", children=message_nodes(message, how))
+    title = f"{escape(message.api)} v{message.version}"
+    root = Node(kind, title, "api", label_style="heading", children=message_nodes(message, how))
     printer.print(root, data)
 
 
