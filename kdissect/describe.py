@@ -38,7 +38,7 @@ class Describer:
         request, response, head = settled.request, settled.response, settled.head
         if request is not None and head is None:
             ledger.opaque += request.captured + (response.captured if response else 0)
-            self._context.token(request, response, session.incarnation.number)
+            self._context.token(request, response, settled.reason, session.incarnation.number)
             return None
         findings: list[Finding] = []
         asked = answered = None

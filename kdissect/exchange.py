@@ -69,7 +69,7 @@ class Exchange:
     broker_id: int | None = None
     """Which broker answers, as far as earlier messages tell."""
     fetch_partitions: Mapping[str, tuple[int, ...]] | None = None
-    """Topic (its id, where the version has ids) -> partitions that a Fetch or ShareFetch asks for, those that its fetch
+    """Topic (its id, where the capture shows no name) -> partitions that a Fetch or ShareFetch asks for, those that its fetch
     session (KIP-227) remembers included; None for others, and where the session began before the capture."""
     sasl: tuple[SaslToken | None, SaslToken | None] | None = None
     """What the tokens of a SaslAuthenticate are, of client and broker; without secrets."""

@@ -84,5 +84,5 @@ def command(
         printed.flush()
         return 0
     triage = tuple(finding for _, finding in host.start_rules()([exchange]))
-    show(exchange, sink, Reading(sink.clock, host, full), spans, show_secrets, triage)
+    show(exchange, sink, Reading(sink.clock, host, full, topic_names=dissection.state.topic_names), spans, show_secrets, triage)
     return 0

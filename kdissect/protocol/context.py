@@ -77,10 +77,12 @@ class Context:
             observed,
         )
 
-    def token(self, request: Frame | None, response: Frame | None, connection: int) -> None:
+    def token(self, request: Frame | None, response: Frame | None, reason: str | None, connection: int) -> None:
         """Raw SASL tokens, which are no exchange (after SaslHandshake v0, KIP-43)."""
         asked, answered = (bytes(frame.data[4:]) if frame and frame.complete else None for frame in (request, response))
         self.state.logins.step(connection, asked, answered, asked_ns=_time(request), answered_ns=_time(response))
+        if response is None and reason == "closed":
+            self.state.logins.closed(connection)
 
     def _unfold(self, asked: Message | None, answered: Message | None) -> tuple[Inner, Inner]:
         known = asked or answered

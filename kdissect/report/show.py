@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kdissect.report.escape import escape
 from kdissect.report.exchanges import api_text, outcome_text
@@ -16,7 +16,12 @@ from kdissect.schema.catalogue import api as find_api
 
 if TYPE_CHECKING:
     from kdissect.exchange import Exchange, Finding
+    from kdissect.protocol.contents.sasl import SaslToken
     from kdissect.schema.message import Message
+
+MOST_TOPICS: Final = 5
+MOST_PARTITIONS: Final = 20
+"""Topics, and partitions of each, of a fetch session that are shown unless all are asked for."""
 
 _MARKS = {"critical": ("✖", "critical"), "warning": ("▲", "warning"), "note": ("●", "note")}
 
@@ -31,20 +36,21 @@ def show(
 ) -> None:
     """Writes the exchange to ``sink``; ``spans``: every field with its offset, length and bytes; ``triage``: what rules found."""
     printer = TreePrinter(sink, how.full)
-    _head(exchange, sink, printer, triage)
+    _head(exchange, sink, printer, triage, how)
     for kind in ("request", "response"):
         printer.line()
         _message(exchange, kind, printer, how, spans, show_secrets)
     printer.output.flush()
 
 
-def _head(exchange: Exchange, sink: Sink, printer: TreePrinter, triage: tuple[Finding, ...]) -> None:
+def _head(exchange: Exchange, sink: Sink, printer: TreePrinter, triage: tuple[Finding, ...], how: Reading) -> None:
     outcome = outcome_text(exchange, most=20)
     title = [(f"#{exchange.index}  ", "quiet"), (api_text(exchange), "api"), ("  ", ""), (outcome.text, outcome.style)]
     if exchange.latency_ms is not None:
         title += [(" in ", "quiet"), (duration_ms(exchange.latency_ms), slowness(exchange.api_key, exchange.latency_ms))]
     printer.line(*title)
-    _row(printer, "connection", (str(exchange.connection), ""), (f"  {exchange.client} → {exchange.broker}", "address"))
+    ends = f"  {exchange.client} → {exchange.broker}" + ("" if exchange.broker_id is None else f" (broker {exchange.broker_id})")
+    _row(printer, "connection", (str(exchange.connection), ""), (ends, "address"))
     who = [(escape(exchange.client_id) if exchange.client_id is not None else "null", "name")]
     if exchange.principal is not None:
         who.append((f"  as {escape(exchange.principal)}", "name"))
@@ -62,11 +68,41 @@ def _head(exchange: Exchange, sink: Sink, printer: TreePrinter, triage: tuple[Fi
             first, last = packets
             parts.append((f"  packet {first}" if first == last else f"  packets {first} to {last}", "quiet"))
         _row(printer, kind, *parts)
+    for sender, token in zip(("client", "broker"), exchange.sasl or (), strict=False):
+        if token is not None:
+            _row(printer, "login", (f"{sender}: {_token_text(token)}", "name"))
+    if exchange.fetch_partitions is not None:
+        _row(printer, "fetches", (_partitions_text(exchange.fetch_partitions, how.full), "name"))
     if exchange.throttle_time_ms:
         _row(printer, "throttled", (duration_ms(exchange.throttle_time_ms), "slow"))
     for finding in (*exchange.findings, *triage):
         mark, style = _MARKS[finding.severity]
         _row(printer, "finding", (f"{mark} {finding.code}", style), (f"  {escape(finding.text)}", ""))
+
+
+def _token_text(token: SaslToken) -> str:
+    """``SCRAM-SHA-256 client-first, user alice``."""
+    said = [f"{escape(token.mechanism or 'SASL')} {token.step}"]
+    if token.user is not None:
+        said.append(f"{'delegation token' if token.delegation_token else 'user'} {escape(token.user)}")
+    if token.iterations is not None:
+        said.append(f"{token.iterations} iterations")
+    if token.error is not None:
+        said.append(f"error {escape(token.error)}")
+    said += [f"{escape(name)} {escape(value)}" for name, value in token.extensions]
+    return ", ".join(said)
+
+
+def _partitions_text(asked: Mapping[str, tuple[int, ...]], full: bool) -> str:
+    """``orders 0, 1, 2; returns 0``: what a fetch session holds after this request."""
+    shown = list(asked.items())[: None if full else MOST_TOPICS]
+    parts = []
+    for topic, numbers in shown:
+        some = numbers if full else numbers[:MOST_PARTITIONS]
+        rest = f" … {len(numbers):,} partitions" if len(some) < len(numbers) else ""
+        parts.append(f"{escape(topic)} {', '.join(map(str, some))}{rest}")
+    more = len(asked) - len(shown)
+    return "; ".join(parts) + (f"; … {more:,} more topics" if more else "") or "nothing"
 
 
 def _row(printer: TreePrinter, label: str, *parts: tuple[str, str]) -> None:

@@ -15,6 +15,9 @@ class FakeFinding:
     text: str
 
 
+NOT_IN_CONTRACT = ("time_digits", "broker_id", "fetch_partitions", "sasl")
+
+
 @dataclass
 class FakeExchange:
     index: int = 1
@@ -45,12 +48,15 @@ class FakeExchange:
     groups: list[str] = field(default_factory=list)
     principal: str | None = None
     findings: list[FakeFinding] = field(default_factory=list)
+    broker_id: int | None = None
+    fetch_partitions: dict[str, tuple[int, ...]] | None = None
+    sasl: Any = None
 
     def but(self, **changes: Any) -> FakeExchange:
         return replace(self, **changes)
 
     def to_contract(self, bodies: bool = True) -> dict[str, object]:
-        flat = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("time_digits",)}
+        flat = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in NOT_IN_CONTRACT}
         flat["findings"] = [vars(finding) for finding in self.findings]
         if bodies:
             flat["request"] = {"acks": 1}

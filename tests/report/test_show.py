@@ -8,16 +8,17 @@ import struct
 from typing import Any
 
 import pytest
-from fakes import START_NS, FakeExchange, FakeFinding
 
 from kdissect.plugins.hooks import ValueDecoder
 from kdissect.plugins.host import Host
+from kdissect.protocol.contents.sasl import SaslToken
 from kdissect.report.fields import Reading
 from kdissect.report.human import Clock
 from kdissect.report.show import show
 from kdissect.report.sink import Sink
 from kdissect.schema.message import decode_request, decode_response
 from kdissect.wire.records_writer import write_batch
+from tests.report.fakes import START_NS, FakeExchange, FakeFinding
 
 HOSTILE = "evil\x1b[2J\u202e"
 
@@ -64,6 +65,24 @@ def render(row: FakeExchange, full: bool = False, spans: bool = False, host: Hos
 
 def line_of(lines: list[str], part: str) -> str:
     return next(line for line in lines if part in line)
+
+
+def test_head_tells_what_other_messages_show() -> None:
+    row = exchange(produce(), produced(), broker_id=3, fetch_partitions={"orders": tuple(range(30)), "returns": (0,)})
+    lines = render(row)
+    assert line_of(lines, "connection").endswith("10.0.0.9:9092 (broker 3)")
+    numbers = ", ".join(map(str, range(20)))
+    assert line_of(lines, "fetches").split(None, 1)[1] == f"orders {numbers} … 30 partitions; returns 0"
+    assert "28, 29; returns 0" in line_of(render(row, full=True), "fetches")
+
+
+def test_login_steps_are_named() -> None:
+    client = SaslToken("SCRAM-SHA-256", "client-first", HOSTILE, delegation_token=True)
+    broker = SaslToken("SCRAM-SHA-256", "server-first", iterations=4096)
+    lines = [line for line in render(exchange(produce(), produced(), sasl=(client, broker))) if "login" in line]
+    assert len(lines) == 2 and "\x1b" not in lines[0]
+    assert "client: SCRAM-SHA-256 client-first, delegation token evil" in lines[0]
+    assert "broker: SCRAM-SHA-256 server-first, 4096 iterations" in lines[1]
 
 
 def test_head() -> None:

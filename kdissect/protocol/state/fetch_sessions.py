@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from kdissect.protocol.state.tables import Table
+from kdissect.schema.collect import Topic
 from kdissect.schema.message import Message
 
 FETCH, SHARE_FETCH = 1, 78
@@ -15,10 +16,9 @@ SESSIONS = 10_000
 PARTITIONS = 1_000_000
 """Partitions over all sessions; beyond, the session longest unused is forgotten."""
 
-NONE_ASKED: Mapping[str, tuple[int, ...]] = MappingProxyType({})
-
-Topic = str
-"""A topic's name, or its id where the version has ids."""
+Partitions = Mapping[str, tuple[int, ...]]
+"""Topic -> numbers of its partitions."""
+NONE_ASKED: Partitions = MappingProxyType({})
 Key = tuple[str, object]
 """The broker's address, and the session id or (group, member) of a share session."""
 
@@ -31,7 +31,7 @@ class Session:
     def __init__(self) -> None:
         self.partitions: dict[Topic, dict[int, None]] = {}
         self.size = 0
-        self._told: Mapping[Topic, tuple[int, ...]] | None = None
+        self._told: Partitions | None = None
 
     def add(self, topic: Topic, partition: int) -> None:
         of_topic = self.partitions.setdefault(topic, {})
@@ -49,22 +49,29 @@ class Session:
             if not of_topic:
                 del self.partitions[topic]
 
-    def told(self) -> Mapping[Topic, tuple[int, ...]]:
-        """The partitions now, sorted; the same object until they change."""
+    def told(self, named: Callable[[str], str | None]) -> Partitions:
+        """The partitions now, sorted, ids as the names that ``named`` has for them; the same object until they change."""
         if self._told is None:
-            self._told = MappingProxyType({topic: tuple(sorted(asked)) for topic, asked in self.partitions.items()})
+            names = [named(topic.text) if topic.is_id else topic.text for topic in self.partitions]
+            items = zip(names, self.partitions.items(), strict=True)
+            told = MappingProxyType({name or topic.text: tuple(sorted(asked)) for name, (topic, asked) in items})
+            if None in names:
+                return told
+            self._told = told
         return self._told
 
 
 class FetchSessions:
     """The sessions of all brokers, known by broker and session id whatever the connection."""
 
-    def __init__(self, sessions: int = SESSIONS, partitions: int = PARTITIONS) -> None:
+    def __init__(self, named: Callable[[str], str | None], sessions: int = SESSIONS, partitions: int = PARTITIONS) -> None:
+        """``named`` gives the name that belongs to a topic id, or None."""
+        self._named = named
         self._sessions: Table[Key, Session] = Table(sessions)
         self._limit = partitions
         self._size = 0
 
-    def observe(self, broker: str, asked: Message, answered: Message | None) -> Mapping[Topic, tuple[int, ...]] | None:
+    def observe(self, broker: str, asked: Message, answered: Message | None) -> Partitions | None:
         """Which partitions a Fetch or ShareFetch asks for, topic by topic; None where the session began before the capture."""
         body = asked.body
         if body is None or asked.fault is not None:
@@ -81,18 +88,18 @@ class FetchSessions:
             given = answered.body.get("session_id", 0) if answered is not None and answered.body is not None else 0
             if epoch == 0 and given and answered is not None and not answered.body.get("error_code"):  # type: ignore[union-attr]
                 self._keep((broker, given), session)
-            return session.told()
+            return session.told(self._named)
         known = self._sessions.get((broker, session_id))
         if known is None:
             return None
         return self._update((broker, session_id), known, body)
 
-    def _share(self, key: Key, epoch: int, body: dict[str, Any]) -> Mapping[Topic, tuple[int, ...]] | None:
+    def _share(self, key: Key, epoch: int, body: dict[str, Any]) -> Partitions | None:
         if epoch == 0:
             self._forget(key)
             session = _changed(Session(), body)
             self._keep(key, session)
-            return session.told()
+            return session.told(self._named)
         known = self._sessions.get(key)
         if epoch < 0:
             # The last request of a share session fetches nothing, it only acknowledges.
@@ -100,14 +107,14 @@ class FetchSessions:
             return NONE_ASKED
         return None if known is None else self._update(key, known, body)
 
-    def _update(self, key: Key, session: Session, body: dict[str, Any]) -> Mapping[Topic, tuple[int, ...]]:
+    def _update(self, key: Key, session: Session, body: dict[str, Any]) -> Partitions:
         if body["topics"] or body["forgotten_topics_data"]:
             before = session.size
             _changed(session, body)
             self._size += session.size - before
         self._sessions[key] = session
         self._trim()
-        return session.told()
+        return session.told(self._named)
 
     def _keep(self, key: Key, session: Session) -> None:
         self._forget(key)
@@ -140,6 +147,8 @@ def _changed(session: Session, body: dict[str, Any]) -> Session:
 
 
 def _name(topic: dict[str, Any]) -> Topic:
-    name = topic["topic_id"] if "topic_id" in topic else topic["topic"]
-    # Bytes are names that are no UTF-8.
-    return name if isinstance(name, str) else repr(name)
+    if "topic_id" in topic:
+        return Topic(topic["topic_id"], True)
+    name = topic["topic"]
+    # A name that is no UTF-8 was left as bytes.
+    return Topic(name if isinstance(name, str) else repr(name), False)

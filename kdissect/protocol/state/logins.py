@@ -100,6 +100,12 @@ class Logins:
             self._conclude(login, sent, got, error)
         return sent, got
 
+    def closed(self, connection: int) -> None:
+        """The broker closed the connection instead of answering a raw token: its way to refuse a login (KIP-43)."""
+        login = self._login(connection)
+        if login.result == "open":
+            login.result, login.error = "failed", "the connection was closed"
+
     def _conclude(self, login: Login, sent: SaslToken | None, got: SaslToken, error: str | None) -> None:
         mechanism = login.mechanism or ""
         if error is not None or got.error is not None:

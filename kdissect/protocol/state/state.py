@@ -58,7 +58,8 @@ class Observed(NamedTuple):
     """What the state adds to an exchange."""
 
     fetch_partitions: Mapping[str, tuple[int, ...]] | None = None
-    """Topic (or its id) -> partitions that a Fetch really asks for, those of its session included; None where unknown."""
+    """Topic (its id where the capture shows no name) -> partitions that a Fetch really asks for, those of its session
+    included; None where unknown."""
     sasl: tuple[SaslToken | None, SaslToken | None] | None = None
     """The tokens of a SaslAuthenticate, of client and broker."""
 
@@ -86,7 +87,7 @@ class State:
         """Producer id -> producer."""
         self.transactional_ids: Table[str, Producer] = Table(PRODUCERS)
         """Transactional id -> producer, as it is now."""
-        self.fetch_sessions = FetchSessions()
+        self.fetch_sessions = FetchSessions(self.topic_name)
         self.brokers = Brokers()
         self.logins = Logins()
 
