@@ -7,8 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
-from hostile import HOSTILE, write_hostile
-from test_snapshots import on_terminal
+
+from tests.cli.hostile import HOSTILE, write_hostile
+from tests.cli.test_snapshots import on_terminal
 
 SGR = re.compile(r"\x1b\[[0-9;]*m")
 ACTIVE = {char for char in HOSTILE if not char.isprintable() and char != "\n"} | set("\x9b\u202e\u200b\x07\r")

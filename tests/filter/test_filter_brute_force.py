@@ -14,11 +14,11 @@ from typing import Any
 
 import orjson
 import pytest
-from exchanges_to_filter import captured
 
 from kdissect import schema
 from kdissect.filter import compile_filter
 from kdissect.wire.json import dumps
+from tests.filter.exchanges_to_filter import captured
 
 CAPTURES = ("produce-4.4.0.pcapng", "groups-4.4.0.pcapng", "cluster-3.9.2.pcapng", "mock-librdkafka.pcapng")
 Row = dict[str, Any]

@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 
 import orjson
 import pytest
-from exchanges_to_filter import CAPTURES, captured
 
 from kdissect.cli.app import run
 from kdissect.filter import compile_filter
 from kdissect.filter.fields import all_fields, find
 from kdissect.filter.reference import EXAMPLES, REFERENCE
+from tests.filter.exchanges_to_filter import CAPTURES, captured
 
 CAPTURE = "produce-4.4.0.pcapng"
 PATH = str(CAPTURES / CAPTURE)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 
 import pytest
-from exchanges_to_filter import exchange
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kdissect.filter import Filter, FilterError, compile_filter
 from kdissect.filter.grammar import LONGEST
+from tests.filter.exchanges_to_filter import exchange
 
 GOLDEN = [
     ("", "the filter is empty", "^"),

@@ -8,10 +8,10 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from exchanges_to_filter import TEN, exchange, finding
 
 from kdissect.filter import compile_filter
 from kdissect.schema.records_field import RawRecords
+from tests.filter.exchanges_to_filter import TEN, exchange, finding
 
 RECORDS = [
     {

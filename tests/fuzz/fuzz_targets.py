@@ -180,7 +180,7 @@ def _keep(data: bytes, start: int, stop: int) -> bytes:
 
 
 def _message_seeds() -> Iterator[bytes]:
-    from oracle_vectors import all_vectors
+    from tests.oracle.oracle_vectors import all_vectors
 
     at = {(layout.name, layout.kind, layout.version): index for index, layout in enumerate(layouts())}
     for vector in all_vectors():
@@ -189,7 +189,7 @@ def _message_seeds() -> Iterator[bytes]:
 
 
 def _record_fields() -> Iterator[bytes]:
-    from record_samples import CODECS, LEGACY_CODECS, sample_records
+    from tests.wire.record_samples import CODECS, LEGACY_CODECS, sample_records
 
     for codec in CODECS:
         yield write_batch(sample_records(5), compression=codec)
@@ -231,7 +231,7 @@ def filled(fields: tuple[schema.Field, ...], content: bytes) -> dict[str, Any]:
 
 
 def _format_seeds() -> Iterator[bytes]:
-    from oracle_vectors import all_vectors
+    from tests.oracle.oracle_vectors import all_vectors
 
     at = {(layout.name, layout.version): index for index, layout in enumerate(format_layouts())}
     for vector in all_vectors():
@@ -252,7 +252,7 @@ def _compression_seeds() -> Iterator[bytes]:
 
 
 def _content_seeds() -> Iterator[bytes]:
-    from oracle_vectors import all_vectors
+    from tests.oracle.oracle_vectors import all_vectors
 
     for vector in all_vectors():
         if vector.kind is not None:

@@ -1,4 +1,4 @@
-"""Fuzzes kdissect: ``python tests/fuzz/run.py messages --runs 1000000``.
+"""Fuzzes kdissect: ``python -m tests.fuzz.run messages --runs 1000000``.
 
 Two engines: ``mutate`` changes good inputs at random; ``atheris`` is led by coverage (``pip install atheris``). Both
 start from messages that Kafka's own code wrote. An input that goes wrong is written to ``--keep`` and ends the run.
@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from mutate import mutate
+from tests.fuzz.mutate import mutate
 
 SLOW = 10.0
 """Seconds that no single input may take."""
@@ -34,7 +34,7 @@ def main() -> None:
     if chosen.engine == "atheris":
         _atheris(chosen.target[0], chosen.runs, chosen.seed, chosen.keep)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    from fuzz_targets import TARGETS
+    from tests.fuzz.fuzz_targets import TARGETS
 
     for name in TARGETS if chosen.target == ["all"] else chosen.target:
         started = time.perf_counter()
@@ -50,7 +50,7 @@ def main() -> None:
 
 def run(name: str, runs: int, seed: int, keep: Path | None = None) -> float:
     """Puts ``runs`` inputs through a target and returns the longest time that one took; raises what the target raises."""
-    from fuzz_targets import TARGETS
+    from tests.fuzz.fuzz_targets import TARGETS
 
     target = TARGETS[name]
     seeds = list(target.seeds())
@@ -80,7 +80,7 @@ def _atheris(name: str, runs: int, seed: int, keep: Path) -> None:
     import atheris
 
     with atheris.instrument_imports(include=["kdissect"]):
-        from fuzz_targets import TARGETS
+        from tests.fuzz.fuzz_targets import TARGETS
 
         check = TARGETS[name].check
         with TemporaryDirectory() as folder:

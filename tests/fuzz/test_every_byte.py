@@ -6,14 +6,14 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from fuzz_targets import CLEAR, decode, layouts, messages
 
 from kdissect.schema.layout import Layout
+from tests.fuzz.fuzz_targets import CLEAR, decode, layouts, messages
 
 
 def samples(all_of_them: bool) -> Iterator[tuple[int, Layout, bytes]]:
     """Number and layout of messages; of each layout one random one with little in it, or all that there are."""
-    from oracle_vectors import all_vectors
+    from tests.oracle.oracle_vectors import all_vectors
 
     at = {(layout.name, layout.kind, layout.version): index for index, layout in enumerate(layouts())}
     chosen: dict[int, list[bytes]] = {}

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 
 import pytest
-from fuzz_targets import TARGETS
-from run import run
+
+from tests.fuzz.fuzz_targets import TARGETS
+from tests.fuzz.run import run
 
 
 @pytest.mark.parametrize("name", TARGETS)

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import ZipFile
 
-from oracle_vectors import DRAFTS, RENAMED
-
 from kdissect.schema.layout import Field
+from tests.oracle.oracle_vectors import DRAFTS, RENAMED
 
 TABLE = Path(__file__).parent / "facts.jsonl"
 

@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import oracle_facts
-from oracle_jars import jars, write_vectors
-from oracle_vectors import RELEASES, path
+from tests.oracle import oracle_facts
+from tests.oracle.oracle_jars import jars, write_vectors
+from tests.oracle.oracle_vectors import RELEASES, path
 
 
 def vectors() -> None:

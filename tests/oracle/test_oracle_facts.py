@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from oracle_facts import TABLE, Described, Facts, described, read_table, table
-from oracle_vectors import OLD_NAMES, RELEASES
 
 from kdissect import schema
 from kdissect.schema.layout import Field, Layout
+from tests.oracle.oracle_facts import TABLE, Described, Facts, described, read_table, table
+from tests.oracle.oracle_vectors import OLD_NAMES, RELEASES
 
 ENTITIES = {
     "topicName": "topic",
@@ -94,7 +94,7 @@ def test_every_layout_is_as_kafka_defines_it(capsys: pytest.CaptureFixture[str])
 
 @pytest.mark.broker
 def test_the_table_is_what_the_jars_say() -> None:
-    import oracle_jars
+    from tests.oracle import oracle_jars
 
     if not oracle_jars.available():
         pytest.skip("needs Java and Maven")

@@ -6,12 +6,12 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from oracle_vectors import Vector, all_vectors
-from test_oracle_vectors import NAMES, NOT_ON_THE_WIRE, decode, numbered
 
 from kdissect.schema.blob import decode_fields
 from kdissect.schema.encode import encode_fields
 from kdissect.schema.layout import Field
+from tests.oracle.oracle_vectors import Vector, all_vectors
+from tests.oracle.test_oracle_vectors import NAMES, NOT_ON_THE_WIRE, decode, numbered
 
 WRONG_SIZE = ("tagged field", "as a tagged field")
 """Kafka does not look at the size of a tagged field that it knows; a message where it is wrong is no Kafka's, and we say so."""

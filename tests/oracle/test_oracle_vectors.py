@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from oracle_vectors import RELEASES, Vector, all_vectors, struct_value, vectors
 
 from kdissect import schema
 from kdissect.schema.blob import decode_fields
 from kdissect.schema.encode import encode_fields, encode_request, encode_response
 from kdissect.schema.message import DecodeOptions, Message, decode_request, decode_response
 from kdissect.schema.records_field import RawRecords
+from tests.oracle.oracle_vectors import RELEASES, Vector, all_vectors, struct_value, vectors
 
 CLEAR = DecodeOptions(show_secrets=True, records="skip")
 SPANS = DecodeOptions(show_secrets=True, records="skip", spans=True)
@@ -135,9 +135,9 @@ def test_every_format_reads_what_kafka_wrote_and_writes_it_back(capsys: pytest.C
 def test_the_committed_messages_are_those_that_kafka_writes(release: str) -> None:
     import json
 
-    import oracle_jars
-    from oracle_vectors import _vector
-    from regenerate import lines
+    from tests.oracle import oracle_jars
+    from tests.oracle.oracle_vectors import _vector
+    from tests.oracle.regenerate import lines
 
     if not oracle_jars.available():
         pytest.skip("needs Java and Maven")

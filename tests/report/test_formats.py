@@ -7,12 +7,12 @@ import io
 import json
 
 import pytest
-from fakes import START_NS, FakeExchange, FakeFinding
 
 from kdissect.plugins.host import Host
 from kdissect.report.exchanges import EXCHANGES
 from kdissect.report.formats.table import SAMPLE
 from kdissect.report.sink import Sink
+from tests.report.fakes import START_NS, FakeExchange, FakeFinding
 
 HOSTILE = "evil\x1b[2J\x9b\u202e\u200b\r\n\x07[red]x[/]"
 ONE = FakeExchange()

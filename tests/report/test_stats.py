@@ -10,7 +10,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from fakes import START_NS, FakeExchange
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +19,7 @@ from kdissect.report.sink import Sink
 from kdissect.report.stats import Budget, Latencies, Stats
 from kdissect.report.stats_tables import write_stats
 from kdissect.wire.json import dumps
+from tests.report.fakes import START_NS, FakeExchange
 
 ONE = FakeExchange()
 HOSTILE = "evil\x1b[2J\u202e[red]"

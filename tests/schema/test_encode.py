@@ -6,14 +6,14 @@ import random
 from typing import Any
 
 import pytest
-from kio_messages import encode as kio_encode
-from kio_messages import other_classes, payload_class, payloads, random_entity
 
 from kdissect import schema
 from kdissect.schema.encode import EncodeError, encode, encode_fields, encode_request, encode_response
 from kdissect.schema.generate import make_decoder
 from kdissect.schema.layout import Field, Layout
 from kdissect.schema.message import DecodeOptions, decode_request, decode_response
+from tests.schema.kio_messages import encode as kio_encode
+from tests.schema.kio_messages import other_classes, payload_class, payloads, random_entity
 
 CLEAR = DecodeOptions(show_secrets=True, records="skip")
 

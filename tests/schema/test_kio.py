@@ -6,13 +6,23 @@ import random
 from typing import Any
 
 import pytest
-from kio_messages import TYPES, KioField, encode, kio_fields, other_classes, payload_class, payloads, random_entity, told
 
 from kdissect import schema
 from kdissect.schema.blob import decode_fields
 from kdissect.schema.generate import make_decoder
 from kdissect.schema.interpret import Interpreter
 from kdissect.schema.layout import Field
+from tests.schema.kio_messages import (
+    TYPES,
+    KioField,
+    encode,
+    kio_fields,
+    other_classes,
+    payload_class,
+    payloads,
+    random_entity,
+    told,
+)
 
 PAYLOADS = sorted(payloads())
 BY_KEY = sorted({key for key, _, _ in PAYLOADS})

@@ -7,11 +7,11 @@ import struct
 from typing import Any
 
 import pytest
-from kio_messages import encode, payload_class, random_entity
 
 from kdissect import schema
 from kdissect.schema.message import DecodeOptions, Message, decode_request, decode_response
 from kdissect.schema.records_field import RawRecords
+from tests.schema.kio_messages import encode, payload_class, random_entity
 
 SKIP = DecodeOptions(records="skip", show_secrets=True)
 
@@ -25,7 +25,7 @@ def request(key: int, version: int, body: bytes, client: bytes | None = b"me") -
 
 def samples(kind: str) -> list[tuple[int, int, bytes]]:
     """A message of the oldest, the newest and a middle version of every API that kio knows."""
-    from kio_messages import payloads
+    from tests.schema.kio_messages import payloads
 
     found = []
     versions: dict[int, set[int]] = {}

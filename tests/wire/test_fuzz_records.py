@@ -10,13 +10,13 @@ import random
 import struct
 
 import pytest
-from record_samples import CODECS, LEGACY_CODECS, T0, sample_records
 
 from kdissect.wire import record_loop
 from kdissect.wire.checksums import crc32c
 from kdissect.wire.compression import CODEC_NAMES, compress
 from kdissect.wire.records import Limits, read_records
 from kdissect.wire.records_writer import write_batch, write_message_set
+from tests.wire.record_samples import CODECS, LEGACY_CODECS, T0, sample_records
 
 LIMITS = Limits(batch_bytes=1 << 20, total_bytes=1 << 21, free_bytes=1 << 20, objects=5000)
 INTERESTING = (b"\0", b"\1", b"\x7f", b"\x80", b"\xff", b"\xff" * 4, b"\x80\0\0\0", b"\x7f\xff\xff\xff", b"\xff" * 5, b"\x80" * 9)

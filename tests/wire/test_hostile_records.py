@@ -10,13 +10,13 @@ import pytest
 import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from record_samples import CODECS, LEGACY_CODECS, T0, sample_records
 
 from kdissect.wire.checksums import crc32c
 from kdissect.wire.limits import Budget, Limits
 from kdissect.wire.records import read_records
 from kdissect.wire.records_writer import write_batch, write_message_set
 from kdissect.wire.varint import write_varint
+from tests.wire.record_samples import CODECS, LEGACY_CODECS, T0, sample_records
 
 CODES = {"records.bad_crc", "records.undecompressable", "frame.malformed"}
 HEAD = 61

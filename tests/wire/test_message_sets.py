@@ -9,10 +9,10 @@ import zlib
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from record_samples import LEGACY_CODECS, T0, record_lists, sample_records
 
 from kdissect.wire.records import read_records
 from kdissect.wire.records_writer import write_message_set
+from tests.wire.record_samples import LEGACY_CODECS, T0, record_lists, sample_records
 
 KEYS = {
     0: ["base_offset", "batch_length", "magic", "crc", "crc_valid", "compression", "records"],

@@ -7,10 +7,10 @@ import struct
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from record_samples import CODECS, T0, record_lists, sample_records
 
 from kdissect.wire.records import read_records
 from kdissect.wire.records_writer import write_batch, write_message_set
+from tests.wire.record_samples import CODECS, T0, record_lists, sample_records
 
 BATCH_KEYS = [
     "base_offset", "batch_length", "partition_leader_epoch", "magic", "crc", "crc_valid", "compression", "timestamp_type",

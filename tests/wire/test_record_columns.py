@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from record_samples import T0, record_lists, sample_records
 
 from kdissect.wire import record_loop
 from kdissect.wire.faults import Reading
 from kdissect.wire.limits import Budget, Limits
 from kdissect.wire.record_columns import NotPlain, read_plain_records
 from kdissect.wire.records_writer import write_batch
+from tests.wire.record_samples import T0, record_lists, sample_records
 
 HEAD = 61
 

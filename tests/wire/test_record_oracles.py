@@ -11,11 +11,11 @@ import kafka.record.memory_records as kafka_memory
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from record_samples import CODECS, LEGACY_CODECS, T0, record_lists, sample_records
 
 from kdissect.wire.compression import CODEC_NAMES
 from kdissect.wire.records import read_records
 from kdissect.wire.records_writer import write_batch, write_message_set
+from tests.wire.record_samples import CODECS, LEGACY_CODECS, T0, record_lists, sample_records
 
 DEFAULT = {"aiokafka": aiokafka_default, "kafka-python": kafka_default}
 LEGACY = {"aiokafka": aiokafka_legacy, "kafka-python": kafka_legacy}
