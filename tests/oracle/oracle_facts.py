@@ -4,7 +4,7 @@ A line has the API or format, request or response, the version, the releases tha
 and the fields in order: ``name type``, ``?`` after what may be null, ``tag N``, ``fixed`` for what stays inflexible,
 ``= default`` where it is not zero or empty, ``:entity``; a struct's fields follow it in a list.
 
-``python tests/oracle/regenerate.py facts`` makes the table from the definitions inside Kafka's jars.
+``python -m tests.oracle.regenerate facts`` makes the table from the definitions inside Kafka's jars.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Messages that Kafka's own classes wrote (``Oracle.java``), committed so that tests need no Java.
 
-``python tests/oracle/regenerate.py vectors`` writes the files anew.
+``python -m tests.oracle.regenerate vectors`` writes the files anew.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Writes the committed files of this directory anew from Kafka's jars; needs Java and Maven.
 
-Usage: python tests/oracle/regenerate.py [vectors] [facts]
+Usage: python -m tests.oracle.regenerate [vectors] [facts]
 """
 
 from __future__ import annotations
