@@ -30,6 +30,8 @@ COMMANDS: Final[dict[str, Entry]] = {
     "read": Entry("Look at exchanges", "read", "List every request with its response."),
     "show": Entry("Look at exchanges", "show", "Show one exchange with all its fields."),
     "stats": Entry("Get an overview", "stats", "Count and measure: APIs, clients, topics, errors, lost bytes."),
+    "decode": Entry("Look at exchanges", "decode", "Decode one message from bytes given by hand."),
+    "schema": Entry("Get help", "schema", "Show what messages look like, at every version."),
     "fields": Entry("Get help", "fields", "List the fields that filters can name."),
     "help": Entry("Get help", "help", "Explain a command, or the filter language."),
 }
