@@ -1,7 +1,7 @@
-"""What all captures hold together, as the table of ``captures/README.md``.
+"""What the captures are and what they hold together: the two tables of ``captures/README.md``.
 
-``python3 captures/recorder/coverage.py`` prints it, and after it what is odd in a capture: what could
-not be decoded to its last byte or has no counterpart. Needs ``kdissect`` on the path.
+``python3 captures/recorder/coverage.py`` prints them, and on standard error what is odd in a capture:
+what could not be decoded to its last byte or has no counterpart. Needs ``kdissect`` and ``capinfos``.
 """
 
 from __future__ import annotations
@@ -25,13 +25,23 @@ def exchanges(capture: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
+def provenance(capture: Path) -> tuple[str, str]:
+    """What the capture's own comment says, and the day of its first packet."""
+    printed = subprocess.run(["capinfos", "-k", "-a", str(capture)], capture_output=True, text=True, check=True).stdout
+    lines = dict(line.split(":", 1) for line in printed.splitlines() if ":" in line)
+    return lines["Capture comment"].strip(), lines["First packet time"].split()[0]
+
+
 def main() -> None:
     """Print the table and the oddities."""
     seen: dict[int, set[int]] = defaultdict(set)
     where: dict[int, set[str]] = defaultdict(set)
     names: dict[int, str] = {}
     odd: list[str] = []
+    print("| file | what | recorded |\n|---|---|---|")
     for capture in sorted(CAPTURES.glob("*.pcapng")):
+        told, day = provenance(capture)
+        print(f"| `{capture.name}` | {told} | {day} |")
         try:
             found = exchanges(capture)
         except subprocess.CalledProcessError as failed:
@@ -47,7 +57,7 @@ def main() -> None:
             if exchange["outcome"] not in _EXPECTED:
                 counts[f"{exchange['outcome']} {exchange['unanswered_reason'] or ''}".strip()] += 1
         odd += [f"{capture.name}: {count} {what}" for what, count in sorted(counts.items())]
-    print("| key | API | versions | captures |\n|---|---|---|---|")
+    print("\n| key | API | versions | captures |\n|---|---|---|---|")
     for key in sorted(seen):
         versions = ", ".join(str(version) for version in sorted(seen[key]))
         named = sorted(where[key])

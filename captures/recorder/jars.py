@@ -23,6 +23,7 @@ _SETS: dict[str, tuple[str, ...]] = {
     "2.6.3": (f"{_KAFKA}:kafka_2.13:2.6.3", *_LOG),
     "3.3.2": (f"{_KAFKA}:kafka_2.13:3.3.2", f"{_KAFKA}:kafka-tools:3.3.2"),
     "3.9.2": (f"{_KAFKA}:kafka_2.13:3.9.2", f"{_KAFKA}:kafka-tools:3.9.2"),
+    "4.0.1": (f"{_KAFKA}:kafka_2.13:4.0.1", *_LOG),
     # 4.4.0 is published without its tools and streams: those of 4.3.1 speak to it.
     "4.4.0": (f"{_KAFKA}:kafka_2.13:4.4.0", f"{_KAFKA}:kafka-tools-api:4.3.1", *_LOG),
     "tools-4.3.1": (f"{_KAFKA}:kafka_2.13:4.3.1", f"{_KAFKA}:kafka-tools:4.3.1", *_LOG),

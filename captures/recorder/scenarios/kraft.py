@@ -13,7 +13,7 @@ from recorder.kraft import KraftCluster
 from recorder.stage import java_client, recording
 
 CLIENTS = {"4.4.0": "4.4.0", "3.9.2": "3.9.2", "3.3.2": "3.9.2"}
-NET = {"4.4.0": "127.9.44", "3.9.2": "127.9.39", "3.3.2": "127.9.33"}
+NET = {"4.0.1": "127.9.40", "4.4.0": "127.9.44", "3.9.2": "127.9.39", "3.3.2": "127.9.33"}
 
 
 def cluster(version: str) -> None:

@@ -71,8 +71,34 @@ def tour(version: str, *, kraft4: bool) -> None:
                 node.stop(timeout=20)
 
 
+_EARLY_SHARE = {
+    "unstable.api.versions.enable": "true",
+    "unstable.feature.versions.enable": "true",
+    "group.coordinator.rebalance.protocols": "classic,consumer,share",
+    "group.share.enable": "true",
+}
+
+
+def early_share() -> None:
+    """Share groups in the early-access versions that only Kafka 4.0 speaks."""
+    version = "4.0.1"
+    net = NET[version]
+    comment = f"a share group in early access, kafka-clients {version}; three KRaft nodes of Kafka {version}; clients and brokers"
+    ports = f"net {net}.0/24 and (port 9092 or port 9094)"
+    with KraftCluster(version, net, config=_EARLY_SHARE) as nodes, recording(f"share-{version}", ports, comment):
+        nodes.start()
+        time.sleep(3)
+        java_client("3.9.2", "AdminTour", nodes.bootstrap, "topics")
+        java_client("3.9.2", "Traffic", nodes.bootstrap, "codecs=none", "codecs")
+        path = compiled(version, "Steps", "EarlyShare")
+        print(run_tool(version, "EarlyShare", nodes.bootstrap, "consume", path=path))
+        for node in nodes.nodes.values():
+            node.stop(timeout=20)
+
+
 SCENARIOS: dict[str, Callable[[], None]] = {
     "tour-4.4.0": partial(tour, "4.4.0", kraft4=True),
+    "share-4.0.1": early_share,
     "tour-3.9.2": partial(tour, "3.9.2", kraft4=False),
     "tour-3.3.2": partial(tour, "3.3.2", kraft4=False),
 }
