@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import numpy as np
 
 from kdissect.capture import CaptureReader, open_captures
+from kdissect.columnar.release import Plain, Releaser, booked, sift
 from kdissect.describe import Describer, connection_findings
 from kdissect.exchange import Exchange, Finding
 from kdissect.ledger import Ledger
@@ -47,6 +48,11 @@ class Options:
     """``request_time``: in order of requests, at the cost of keeping all in memory."""
     chunk_bytes: int = 16 << 20
     limits: Limits = DEFAULT
+    guess_versions: bool = False
+    """Read API versions newer than the schema as the newest that it has, where that fits; ``api.unknown_version`` stays."""
+    flat: bool = False
+    """Only the flat fields of exchanges are wanted: most come without messages, frames and what was observed of them.
+    Has no effect together with a filter, a time window or sorting."""
     bulk: bool = True
     """Take in columns what is in perfect order; False: feed all segments one by one, with the same results, slowly."""
 
@@ -114,7 +120,9 @@ class Dissection:
         self.capture = CaptureInfo(list(paths))
         self.connections: list[Connection] = []
         self.ledger = Ledger()
-        decoding = DecodeOptions(show_secrets=options.show_secrets, records=options.records)
+        decoding = DecodeOptions(
+            show_secrets=options.show_secrets, records=options.records, guess_versions=options.guess_versions
+        )
         rereadable = describer is None and can_look_ahead(paths)
         self.state = State((lambda: topic_names(paths, options)) if rereadable else None)
         self._describer = describer or Describer(decoding, self.reader.files, self.endpoints, self.state)
@@ -122,6 +130,10 @@ class Dissection:
         self._latest: dict[tuple[int, int], int] = {}
         self._timers = Timers(options.limits)
         self._parts = Parts(self._sessions, self._timers, options.bulk)
+        whole = options.since_ns is None and options.until_ns is None and options.filter is None and options.sort is None
+        flat = options.flat and options.records != "full" and whole and describer is None
+        self._releaser = Releaser(self.reader.files, self.endpoints, self.state) if flat else None
+        self._plain: list[Plain] = []
         self._clock = UNSTAMPED
         self._buffered: dict[int, int] = {}
         self._buffered_total = 0
@@ -133,7 +145,7 @@ class Dissection:
         for batch in self.batches():
             yield from batch
 
-    def batches(self) -> Iterator[list[Exchange]]:
+    def batches(self) -> Iterator[Sequence[Exchange]]:
         """The exchanges, a list for each batch of packets."""
         if self.options.sort:
             everything = [exchange for batch in self._stream() for exchange in batch]
@@ -142,7 +154,7 @@ class Dissection:
             return
         yield from self._stream()
 
-    def _stream(self) -> Iterator[list[Exchange]]:
+    def _stream(self) -> Iterator[Sequence[Exchange]]:
         for packets in self.reader:
             yield self._release(self._feed(packets))
             self._account()
@@ -170,7 +182,12 @@ class Dissection:
         for part in self._parts.of(segments, owners, sides, clock, tick):
             touched.update(part.advanced)
             for rows in part.settled:
-                done += [(rows.settled(row), rows.sessions[rows.session[row]]) for row in range(len(rows))]
+                if self._releaser is not None:
+                    plain, others = sift(rows, self.options.records != "skip")
+                    self._plain.append(plain)
+                    done += others
+                else:
+                    done += [(rows.settled(row), rows.sessions[rows.session[row]]) for row in range(len(rows))]
             self._feed_singly(segments, owners, sides, clock, part.singles, done, touched)
         if len(segments):
             self._clock, self._ordinal = int(clock[-1]), int(segments.ordinal[-1])
@@ -278,8 +295,10 @@ class Dissection:
 
     # Out
 
-    def _release(self, done: list[tuple[Settled, Session]]) -> list[Exchange]:
+    def _release(self, done: list[tuple[Settled, Session]]) -> Sequence[Exchange]:
         """Number and describe what was settled, in order of release."""
+        if self._releaser is not None and self._plain:
+            return self._release_columns(self._releaser, done)
         done.sort(key=_release_order)
         since, until = self.options.since_ns, self.options.until_ns
         out: list[Exchange] = []
@@ -300,6 +319,25 @@ class Dissection:
             return out
         self._filter.start_ns = self.segmenter.first_time_ns
         return self._filter.keep(out)
+
+    def _release_columns(self, releaser: Releaser, done: list[tuple[Settled, Session]]) -> Sequence[Exchange]:
+        plain, self._plain = self._plain, []
+
+        def describe(settled: Settled, session: Session, index: int) -> Exchange | None:
+            connection = self.connections[session.incarnation.number - 1]
+            exchange = self._describer.describe(settled, session, connection.ledger)
+            if exchange is not None:
+                exchange.index = index
+                connection.exchanges += 1
+            return exchange
+
+        batch, kept = releaser.release(done, plain, self._released + 1, describe)
+        for session, exchanges, size in booked(kept):
+            connection = self.connections[session.incarnation.number - 1]
+            connection.exchanges += exchanges
+            connection.ledger.decoded += size
+        self._released += len(batch)
+        return batch
 
     def _account(self) -> None:
         """Bring the totals up to date."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kdissect.plugins.hooks import Listing, RecordPart, Rule, ValueDecoder, hookimpl
@@ -36,10 +37,16 @@ def kdissect_listings() -> Sequence[Listing]:
 
 @hookimpl
 def kdissect_value_decoders() -> Sequence[ValueDecoder]:
+    from kdissect.protocol.contents.records import INTERNAL_LOGS
+
     return [
         ValueDecoder("utf8", "UTF-8 text", _utf8),
         ValueDecoder("json", "JSON", _json),
         ValueDecoder("hex", "hexadecimal digits", lambda part: part.data.hex()),
+        *(
+            ValueDecoder(log.strip("_"), f"records of Kafka's own {log}", partial(_internal, log), topics=(log,))
+            for log in sorted(INTERNAL_LOGS)
+        ),
     ]
 
 
@@ -55,6 +62,18 @@ def _utf8(part: RecordPart) -> object:
         return part.data.decode()
     except UnicodeDecodeError:
         return None
+
+
+def _internal(log: str, part: RecordPart) -> object:
+    from kdissect.protocol.contents.records import open_record
+
+    if part.part == "key":
+        found = open_record(log, False, part.data, None).key
+    elif part.part == "value":
+        found = open_record(log, False, part.key, part.data).value
+    else:
+        return None
+    return None if isinstance(found, bytes) else found
 
 
 def _json(part: RecordPart) -> object:

@@ -37,6 +37,8 @@ class RecordPart:
     data: bytes
     header: str | None = None
     """Key of the header."""
+    key: bytes | None = None
+    """Of a value: the record's key, which in Kafka's own topics says what the value is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,10 @@ from kdissect.report.meanings import say
 from kdissect.report.record_nodes import batch_nodes
 from kdissect.report.tree import Node
 from kdissect.report.values import bytes_text, text_value
+from kdissect.schema.catalogue import api as find_api
 from kdissect.schema.catalogue import format as find_format
 from kdissect.schema.layout import Field
+from kdissect.schema.notation import Kind
 
 FEW: Final = 10
 """Elements of an array that are shown unless all are asked for."""
@@ -196,10 +198,25 @@ def object_node(name: str, value: dict[str, Any], topic: str | None, how: Readin
     fields: tuple[Field, ...] = ()
     if isinstance(kind, str) and isinstance(version, int):
         with suppress(KeyError):
-            fields = find_format(kind).fields(version).fields
+            format = find_format(kind)
+            # The int16 before a key is the number of the record: keys have one version only.
+            fields = format.fields(version if version in format.versions else format.versions[0]).fields
         title = f"{escape(kind)} v{version}"
+        if isinstance(value.get("body"), dict):
+            # A whole message, out of an Envelope: its fields stand in its header and its body.
+            children = _wrapped_nodes(kind, version, value, topic, _unmapped(how))
+            return Node(name, title, "api", span=span, children=children)
         return Node(name, title, "api", span=span, children=struct_nodes(fields, value, name, topic, _unmapped(how)))
     return Node(name, span=span, children=[plain_node(key, inner, how) for key, inner in value.items()])
+
+
+def _wrapped_nodes(kind: str, version: int, value: dict[str, Any], topic: str | None, how: Reading) -> Iterator[Node]:
+    fields: tuple[Field, ...] = ()
+    side: Kind = "response" if kind.endswith("Response") else "request"
+    with suppress(KeyError):
+        fields = find_api(kind[: -len(side)]).layout(side, version).fields
+    yield plain_node("header", value.get("header"), how)
+    yield Node("body", children=struct_nodes(fields, value["body"], "body", topic, how))
 
 
 def _unmapped(how: Reading) -> Reading:

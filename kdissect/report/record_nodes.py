@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kdissect.plugins.hooks import RecordPart
@@ -82,7 +83,9 @@ def _record_node(record: dict[str, Any], batch: dict[str, Any], topic: str | Non
 
 def _parts(record: dict[str, Any], topic: str | None, how: Reading) -> Iterator[Node]:
     yield _part_node("key", RecordPart(topic, "key", b""), record.get("key"), how)
-    yield _part_node("value", RecordPart(topic, "value", b""), record.get("value"), how)
+    key = record.get("key")
+    value = RecordPart(topic, "value", b"", key=key if isinstance(key, bytes) else None)
+    yield _part_node("value", value, record.get("value"), how)
     for header in record.get("headers") or ():
         key = header["key"] if isinstance(header["key"], str) else bytes_text(header["key"], how.full)
         part = RecordPart(topic, "header", b"", key)
@@ -97,10 +100,13 @@ def _part_node(label: str, part: RecordPart, value: Any, how: Reading) -> Node:
         return Node(label, "null", "quiet")
     if isinstance(value, (bytes, bytearray, memoryview)):
         raw = bytes(value)
-        decoded = how.host.decode_value(RecordPart(part.topic, part.part, raw, part.header))
+        decoded = how.host.decode_value(replace(part, data=raw))
         if decoded is not None:
             name, content = decoded
-            node = plain_node(label, content, how)
+            if isinstance(content, dict) and "_type" in content:
+                node = object_node(label, content, part.topic, how, None)
+            else:
+                node = plain_node(label, content, how)
             node.note = f"decoded by {escape(name)}"
             return node
         return Node(label, bytes_text(raw, how.full), "text", size(len(raw)) if len(raw) >= 1000 else "")

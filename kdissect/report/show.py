@@ -142,7 +142,9 @@ def message_nodes(message: Message, how: Reading) -> Iterator[Node]:
         except KeyError:
             fields = ()
         yield from struct_nodes(fields, message.body, "", None, how)
-    if message.fault is not None:
+    if message.fault is not None and message.fault.kind == "unknown_version":
+        yield Node("", f"▲ {escape(message.fault.reason)}", "warning")
+    elif message.fault is not None:
         where = f" in {message.fault.path}" if message.fault.path else ""
         yield Node("", f"▲ here decoding ended{where}: {escape(message.fault.reason)}", "warning", f"byte {message.fault.offset}")
     if message.trailing:

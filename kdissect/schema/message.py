@@ -38,6 +38,8 @@ class DecodeOptions:
     """Say which bytes every field stands in; several times slower."""
     limits: Limits = DEFAULT_LIMITS
     """How much of what record batches claim is believed."""
+    guess_versions: bool = False
+    """Read versions newer than the schema as the newest that it has; kept where that fits exactly."""
 
 
 DEFAULT_OPTIONS = DecodeOptions()
@@ -145,7 +147,9 @@ def _decode(
     try:
         layout, read_header, read_body, has_records, withhold = _prepared(key, kind, version, options.show_secrets)
     except KeyError:
-        return _undecodable(data, key, kind, version)
+        return (_guess(data, key, kind, version, options) if options.guess_versions else None) or _undecodable(
+            data, key, kind, version
+        )
     if options.spans:
         return _interpret(data, layout, options)
     records = _records_reader(data, kind, options) if has_records else _no_records
@@ -158,6 +162,21 @@ def _decode(
         redact_configs(layout.fields, body)
     faults = tuple(records.faults) if isinstance(records, FullRecords) else ()
     return Message(layout.name, key, kind, version, header, body, None, len(data) - at, faults, None)
+
+
+def _guess(
+    data: bytes, key: int, kind: Literal["request", "response"], version: int, options: DecodeOptions
+) -> Message | None:
+    """A version that is newer than the schema, read as the newest known; None where that does not fit to the last byte."""
+    api = default_catalogue().find(key)
+    if api is None or version < api.versions.stop:
+        return None
+    newest = api.versions[-1]
+    message = _decode(data, key, kind, newest, options)
+    if message.fault is not None or message.trailing or message.record_faults:
+        return None
+    reason = f"{api.name} has versions {api.versions.start} to {newest}, not {version}; its {kind} is read as version {newest}"
+    return message._replace(fault=Fault("unknown_version", reason, 0, ""))
 
 
 def _records_reader(data: bytes, kind: str, options: DecodeOptions) -> Any:
