@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kdissect import schema
+from kdissect.model import Int16s
 
 LONGEST_CLIENT_ID = 1024
 LARGEST_SOUGHT = 128 << 20
@@ -43,8 +44,14 @@ class RequestHead(NamedTuple):
 
 
 @functools.cache
-def _versions() -> tuple[list[int], list[int]]:
+def _tables() -> tuple[Int16s, Int16s]:
     low, high, _ = schema.version_table()
+    return low, high
+
+
+@functools.cache
+def _versions() -> tuple[list[int], list[int]]:
+    low, high = _tables()
     return low.tolist(), high.tolist()
 
 
@@ -115,7 +122,7 @@ def request_candidates(data: bytearray, start: int) -> list[int]:
     n = len(data) - 13 - start
     if n <= 0:
         return []
-    low, high, _ = schema.version_table()
+    low, high = _tables()
     window = bytes(data[start:])
     size = np.ndarray((n,), ">i4", window, 0, (1,))
     key = np.ndarray((n,), ">i2", window, 4, (1,))

@@ -24,6 +24,7 @@ from kdissect.wire.json import dumps
 from kdissect.wire.limits import Limits
 from kdissect.wire.records import read_records
 from kdissect.wire.records_writer import write_batch, write_message_set
+from tests.fuzz.capture_target import capture_seeds, captures
 
 # For the seeds.
 sys.path += [str(Path(__file__).parents[1] / part) for part in ("oracle", "wire")]
@@ -299,5 +300,6 @@ TARGETS = {
         Target("records", record_batches, _record_seeds),
         Target("compression", compression, _compression_seeds),
         Target("contents", contents, _content_seeds),
+        Target("captures", captures, capture_seeds),
     )
 }

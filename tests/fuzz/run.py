@@ -25,7 +25,7 @@ MEMORY = 3 << 30
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("target", nargs="+", help="messages, whole, formats, records, compression, contents or all")
+    parser.add_argument("target", nargs="+", help="messages, whole, formats, records, compression, contents, captures or all")
     parser.add_argument("--runs", type=int, default=100_000, help="inputs for each target")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--engine", choices=["mutate", "atheris"], default="mutate")
