@@ -8,7 +8,7 @@ the two at any segment, and what comes out is the same.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple
 
@@ -85,12 +85,20 @@ class Rows:
     client_id: Int64s
     """Index into :attr:`client_ids`, -1 for null."""
     client_ids: list[bytes]
+    client_length: Int64s
+    """Of the client id, -1 for null."""
     request: Sent
     response: Sent
     answered: Flags
 
     def __len__(self) -> int:
         return len(self.ordinal)
+
+    def pick(self, which: Int64s | Flags) -> Rows:
+        """Some of them."""
+        names = ("session", "ordinal", "api_key", "api_version", "correlation_id", "client_id", "client_length", "answered")
+        columns = {name: getattr(self, name)[which] for name in names}
+        return replace(self, request=self.request.pick(which), response=self.response.pick(which), **columns)
 
     def settled(self, row: int) -> Settled:
         """One exchange as the session would have it."""
@@ -261,6 +269,7 @@ class _Attempt:
             correlation_id=heads.correlation_id[request],
             client_id=heads.client_id[request],
             client_ids=heads.client_ids,
+            client_length=heads.client_length[request],
             request=requests.pick(request),
             response=response,
             answered=np.concatenate([np.ones(len(pairs), bool), np.zeros(len(silent), bool)]),
@@ -447,6 +456,7 @@ class _Heads:
         self.odd |= (self.api_key == SASL_HANDSHAKE) | ((self.api_key == CONTROLLED_SHUTDOWN) & (self.api_version == 0))
         self.odd |= (length < -1) | (length > LONGEST_CLIENT_ID) | (14 + length > size)
         length = np.where(self.odd, -1, length)
+        self.client_length = length
         self.client_id, self.client_ids = intern(buffers, buffer, start + 14, length)
         self.no_reply = self._without_reply(read, 14 + np.maximum(length, 0), size)
 

@@ -1,0 +1,1 @@
+"""Many messages of one layout at once, in lockstep, into columns."""
