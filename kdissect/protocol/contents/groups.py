@@ -39,16 +39,13 @@ UNKNOWN = Protocol(None, None)
 def open_group_blob(part: Part, data: bytes, protocol: Protocol) -> Opened | None:
     """A member's metadata or assignment; None for what is no such thing.
 
-    Without a protocol type, the formats that Kafka defines are tried: one that fits the bytes exactly is it.
+    Without a protocol type it is a consumer's if it fits that exactly: nearly all are, and hardly anything else fits.
     """
-    if protocol.type is not None and protocol.type not in _FORMATS:
-        return None
-    for kind in _FORMATS if protocol.type is None else (protocol.type,):
-        found = read_versioned(_FORMATS[kind][part], data)
-        if found is not None:
-            _open_inner(part, found, protocol)
-            return found
-    return None
+    formats = _FORMATS.get(protocol.type or "consumer")
+    found = None if formats is None else read_versioned(formats[part], data)
+    if found is not None:
+        _open_inner(part, found, protocol)
+    return found
 
 
 def _open_inner(part: Part, found: dict[str, Any], protocol: Protocol) -> None:
