@@ -193,7 +193,8 @@ def _inline(fields: Sequence[Field], value: Mapping[str, Any], how: Reading) -> 
 def object_node(name: str, value: dict[str, Any], topic: str | None, how: Reading, span: tuple[int, int] | None) -> Node:
     """A secret, or a blob whose format Kafka defines, as a tree of its own."""
     if "redacted" in value:
-        return Node(name, f"{value['redacted']} bytes", "quiet", "secret, --show-secrets shows it", "warning", span)
+        # Children, though none comes: only a leaf is followed by its bytes.
+        return Node(name, f"{value['redacted']} bytes", "quiet", "secret, --show-secrets shows it", "warning", span, iter(()))
     kind, version = value.get("_type"), value.get("_version")
     fields: tuple[Field, ...] = ()
     if isinstance(kind, str) and isinstance(version, int):
