@@ -23,6 +23,7 @@ from kdissect.protocol.state import State
 from kdissect.schema.message import DecodeOptions
 from kdissect.stream.connections import ConnectionTable
 from kdissect.stream.endpoints import Endpoints
+from kdissect.stream.lifetimes import Lifetime, Lifetimes
 from kdissect.stream.limits import DEFAULT, Limits
 from kdissect.stream.reassembly import Packet
 from kdissect.stream.segments import Segmenter
@@ -73,6 +74,10 @@ class Connection:
     """What is to be said of the connection as a whole, such as limits that were met."""
     broker_id: int | None = None
     """Which broker it leads to, as far as the whole capture tells; known at its end."""
+    lifetime: Lifetime = field(default_factory=Lifetime)
+    """How it began and ended on the TCP level."""
+    client_side: int = 0
+    """The client's side in :attr:`lifetime`."""
 
 
 @dataclass(slots=True)
@@ -117,6 +122,7 @@ class Dissection:
         self.endpoints = Endpoints()
         self.segmenter = Segmenter(self.endpoints)
         self.table = ConnectionTable()
+        self.lifetimes = Lifetimes()
         self.capture = CaptureInfo(list(paths))
         self.connections: list[Connection] = []
         self.ledger = Ledger()
@@ -171,6 +177,7 @@ class Dissection:
         """Run one batch of packets through the stages; return what it settled."""
         segments = self.segmenter.feed(packets)
         owners, sides = self.table.assign(segments)
+        self.lifetimes.feed(segments, owners, sides)
         done: list[tuple[Settled, Session]] = []
         touched: set[Session] = set()
         clock = np.maximum(np.maximum.accumulate(segments.time_ns), self._clock) if len(segments) else segments.time_ns
@@ -290,6 +297,7 @@ class Dissection:
         connection.client, connection.broker = self.endpoints.text(ends[client]), self.endpoints.text(ends[1 - client])
         connection.id = session.identity(connection.client, connection.broker)
         session.account(connection.ledger)
+        connection.lifetime, connection.client_side = self.lifetimes[owner], client
         connection.findings = connection_findings(session)
         return [(settled, session) for settled in session.take()]
 
