@@ -27,7 +27,7 @@ _SETS: dict[str, tuple[str, ...]] = {
     # 4.4.0 is published without its tools and streams: those of 4.3.1 speak to it.
     "4.4.0": (f"{_KAFKA}:kafka_2.13:4.4.0", f"{_KAFKA}:kafka-tools-api:4.3.1", *_LOG),
     "tools-4.3.1": (f"{_KAFKA}:kafka_2.13:4.3.1", f"{_KAFKA}:kafka-tools:4.3.1", *_LOG),
-    "streams-4.3.1": (f"{_KAFKA}:kafka-streams:4.3.1", f"{_KAFKA}:kafka-clients:4.4.0", *_LOG),
+    "streams-4.3.1": (f"{_KAFKA}:kafka-streams:4.3.1", *_LOG),
     # An agent that writes the secrets of a Java machine's TLS connections to a file.
     "tls-secrets": ("name.neykov:extract-tls-secrets:4.0.0",),
 }

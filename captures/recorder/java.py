@@ -20,12 +20,18 @@ class ToolFailed(Exception):
 
 
 def compiled(jars: str, *sources: str) -> str:
-    """Compile source files of ``java/`` against a set of jars; returns a class path with both."""
+    """Compile source files of ``java/`` against a set of jars; returns a class path with both.
+
+    Raises:
+        ToolFailed: they do not compile.
+    """
     target = WORK / "classes" / jars
     target.mkdir(parents=True, exist_ok=True)
     files = [str(SOURCES / f"{source}.java") for source in sources]
-    command = ["javac", "-nowarn", "-Xlint:none", "-Xlint:-removal", "-d", str(target), "-cp", classpath(jars), *files]
-    subprocess.run(command, check=True)
+    command = ["javac", "-d", str(target), "-cp", classpath(jars), *files]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        raise ToolFailed(result.stderr.strip())
     return f"{target}:{classpath(jars)}"
 
 

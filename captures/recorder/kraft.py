@@ -106,6 +106,7 @@ class KraftCluster:
             "inter.broker.listener.name": "INTERNAL",
             "controller.listener.names": "CONTROLLER",
             "log.dirs": f"{self.folder}/{number}/a,{self.folder}/{number}/b",
+            "default.replication.factor": copies,
             "offsets.topic.replication.factor": copies,
             "transaction.state.log.replication.factor": copies,
             "transaction.state.log.min.isr": "1",

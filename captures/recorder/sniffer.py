@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -105,8 +106,7 @@ class Recording:
         editcap = ["editcap", "-F", "pcapng", "--capture-comment", self._comment]
         subprocess.run([*editcap, str(self._raw), str(done)], check=True)
         self._target.write_bytes(done.read_bytes())
-        self._raw.unlink()
-        done.unlink()
+        shutil.rmtree(self._raw.parent)
 
     def _keep_whole_connections(self) -> None:
         read = ["tcpdump", "-r", str(self._raw), "-n", "-t", "-q"]
