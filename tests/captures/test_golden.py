@@ -51,6 +51,7 @@ def test_capture_is_as_before(path: Path) -> None:
     found = summary(*dissect([path]))
     golden = HERE / "golden" / f"{path.stem}.json"
     if os.environ.get("KDISSECT_GOLDEN") == "write":
+        golden.parent.mkdir(exist_ok=True)
         golden.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
     assert found == json.loads(golden.read_text())
 
