@@ -16,9 +16,7 @@ from tests.protocol.protocol_talk import random_fields
 from tests.schema.kio_messages import encode, other_classes, random_entity
 
 SECRETS = {"salt", "stored_key", "server_key"}
-RECORDS = sorted(
-    {(each.head.log, each.head.record) for each in schema.formats() if each.head.log in INTERNAL_LOGS and each.head.record is not None}
-)
+RECORDS = sorted({(each.head.log or "", each.head.record or 0) for each in schema.formats() if each.head.log in INTERNAL_LOGS})
 
 
 def framed(number: int, version: int, data: bytes, frame_version: int = 1) -> bytes:
