@@ -204,6 +204,18 @@ def test_unanswered_because_the_connection_was_closed_or_reset(tmp_path: Path) -
         assert [f.code for f in exchanges[1].findings] == ["request.unanswered"]
 
 
+def test_an_answer_may_come_long_after_the_client_has_closed_its_side(tmp_path: Path) -> None:
+    talk = ping_pong(Conversation().open(), 1)
+    asked, reply = heartbeat(2)
+    talk.say(0, asked)
+    talk.segment(0, flags=FIN | ACK)
+    talk.start_ns += 20 * 10**9
+    talk.say(1, reply)
+    talk.segment(1, flags=FIN | ACK)
+    exchanges, _ = read(tmp_path, talk)
+    assert ids(exchanges) == answered(1, 2)
+
+
 def test_unanswered_at_the_end_of_the_capture_and_after_the_time_limit(tmp_path: Path) -> None:
     talk = ping_pong(Conversation().open(), 1)
     talk.say(0, heartbeat(2)[0])
