@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 Form = Literal["auto", "hex", "base64", "raw"]
 
+_BINARY: Final = re.compile(rb"[^\t-\r -~]")
 _SEPARATORS: Final = re.compile(rb"0[xX]|\\x|[\s:,;_\-]+")
 _HEX: Final = re.compile(rb"[0-9A-Fa-f]*")
 _SHORTEST: Final = 12
@@ -24,7 +25,7 @@ def read_bytes(given: bytes, form: Form = "auto") -> bytes:
     ``auto`` takes text of hexadecimal digits for hex (blanks, ``:``, ``,``, ``0x`` and ``\\x`` between them do not
     count; a dump with offsets is read too), other text of its alphabet for base64, and anything else for raw bytes.
     """
-    if form == "raw":
+    if form == "raw" or (form == "auto" and _BINARY.search(given, 0, 4096)):
         return given
     text = given.strip()
     if form in ("auto", "hex"):

@@ -15,6 +15,9 @@ _ARTIFACTS = ("clients", "group-coordinator", "transaction-coordinator", "metada
 _SINCE_4 = ("share-coordinator",)
 _JACKSON = "2.17.2"
 
+GROUPS = "4.3.1"
+"""The release whose Streams and Connect are asked; 4.4.0 is published without them."""
+
 
 def available() -> bool:
     """Whether Java and Maven are there."""
@@ -23,16 +26,27 @@ def available() -> bool:
 
 def jars(release: str) -> Path:
     """A directory with the jars of a release and of Jackson; Maven fills it at the first call."""
-    folder = WORK / release
+    names = _ARTIFACTS + (() if release < "4" else _SINCE_4)
+    return _resolved(release, [("org.apache.kafka", f"kafka-{name}", release) for name in names], alone=False)
+
+
+def group_jars() -> Path:
+    """A directory with the jars of Streams and Connect, without what their other classes need."""
+    wanted = [("org.apache.kafka", name, GROUPS) for name in ("kafka-clients", "kafka-streams", "connect-runtime", "connect-api")]
+    return _resolved(f"groups-{GROUPS}", [*wanted, ("org.slf4j", "slf4j-api", "1.7.36")], alone=True)
+
+
+def _resolved(name: str, wanted: list[tuple[str, str, str]], alone: bool) -> Path:
+    folder = WORK / name
     done = folder / "resolved"
     if not done.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        names = _ARTIFACTS + (() if release < "4" else _SINCE_4)
-        wanted = [("org.apache.kafka", f"kafka-{name}", release) for name in names]
-        wanted.append(("com.fasterxml.jackson.core", "jackson-databind", _JACKSON))
+        nothing_else = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
+        jackson = ("com.fasterxml.jackson.core", "jackson-databind", _JACKSON)
         parts = "".join(
-            f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId><version>{version}</version></dependency>"
-            for group, name, version in wanted
+            f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{version}</version>"
+            f"{nothing_else if alone and group != jackson[0] else ''}</dependency>"
+            for group, artifact, version in (*wanted, jackson)
         )
         (folder / "pom.xml").write_text(
             '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
@@ -48,8 +62,16 @@ def jars(release: str) -> Path:
 def write_vectors(release: str, output: Path) -> None:
     """What the classes of a release write, as lines of JSON: see ``Oracle.java``."""
     lib = jars(release)
-    classes = WORK / release / "classes"
+    _run("Oracle", lib, lib, output)
+
+
+def write_blobs(output: Path) -> None:
+    """What Streams and Connect write, as lines of JSON: see ``Blobs.java``."""
+    _run("Blobs", group_jars(), output)
+
+
+def _run(program: str, lib: Path, *arguments: Path) -> None:
+    classes = lib.parent / "classes"
     classes.mkdir(exist_ok=True)
-    path = f"{lib}/*"
-    subprocess.run(["javac", "-nowarn", "-Xlint:none", "-d", classes, "-cp", path, HERE / "Oracle.java"], check=True)
-    subprocess.run(["java", "-Xmx512m", "-cp", f"{classes}:{path}", "Oracle", lib, output], check=True)
+    subprocess.run(["javac", "-nowarn", "-Xlint:none", "-d", classes, "-cp", f"{lib}/*", HERE / f"{program}.java"], check=True)
+    subprocess.run(["java", "-Xmx512m", "-cp", f"{classes}:{lib}/*", program, *arguments], check=True)

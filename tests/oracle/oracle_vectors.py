@@ -17,6 +17,8 @@ from kdissect import schema
 from kdissect.schema.layout import Field, Layout
 
 HERE = Path(__file__).parent
+BLOBS = HERE / "blobs.jsonl.xz"
+"""What Streams and Connect wrote (``Blobs.java``)."""
 RELEASES = ("3.9.2", "4.0.0", "4.4.0")
 """Between them these know every version that any Kafka has served: 3.9 the old ones, 4.0 the share APIs of early access."""
 
