@@ -69,7 +69,7 @@ def command(
     from kdissect.report.stats import Stats
 
     common.host()  # What plugins add to the schema counts here too.
-    dissection = Dissection(files, Options(records=records_level(only, "heads"), filter=only), common.warn)
+    dissection = Dissection(files, Options(records=records_level(only, "heads"), filter=only, flat=True), common.warn)
     stats, window = Stats(), Window(since, until)
     for batch in dissection.batches():
         stats.add(window.keep(batch, dissection.segmenter.first_time_ns))

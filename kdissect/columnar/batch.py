@@ -92,6 +92,16 @@ class ExchangeBatch(Sequence[Exchange]):
     def __len__(self) -> int:
         return len(self.columns) + len(self.objects)
 
+    def outcomes(self) -> dict[str, int]:
+        """How many of those in columns ended how."""
+        answered = int(np.count_nonzero(self.columns.answered))
+        return {"answered": answered, "no_reply_expected": len(self.columns) - answered}
+
+    def with_errors(self) -> int:
+        """How many of those in columns have an error code."""
+        failed = np.array([bool(codes) for codes in self.columns.error_lists], bool)
+        return int(np.count_nonzero(failed[self.columns.errors])) if len(self.columns) else 0
+
     @cached_property
     def _row(self) -> dict[int, int]:
         return {place: row for row, place in enumerate(self.columns.place.tolist())}

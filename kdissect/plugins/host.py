@@ -163,7 +163,8 @@ class Host:
     def rows(self, listing: Listing, batch: Sequence[Exchange]) -> Sequence[Any]:
         """The rows that ``listing`` makes of a batch; none where it raises."""
         try:
-            return list(listing.rows(batch))
+            rows = listing.rows(batch)
+            return rows if isinstance(rows, Sequence) else list(rows)
         except Exception as error:
             self._failed(listing.view.name, "listing", error)
             return []

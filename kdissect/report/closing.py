@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from kdissect.columnar.batch import ExchangeBatch
 from kdissect.report.human import count, duration_ms, size
 
 if TYPE_CHECKING:
@@ -26,7 +27,12 @@ class Summary:
     def add(self, batch: Sequence[Exchange]) -> None:
         """Counts a batch."""
         self.exchanges += len(batch)
-        for exchange in batch:
+        singly: Iterable[Exchange] = batch
+        if isinstance(batch, ExchangeBatch):
+            self.outcomes.update(batch.outcomes())
+            self.errors += batch.with_errors()
+            singly = batch.objects.values()
+        for exchange in singly:
             self.outcomes[exchange.outcome] += 1
             self.errors += bool(exchange.error_codes)
             self.findings += bool(exchange.findings)

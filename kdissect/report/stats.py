@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import ceil, floor, log10
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
+from kdissect.columnar.batch import ExchangeBatch
+from kdissect.columnar.tally import count
 from kdissect.exchange import rfc3339
 
 if TYPE_CHECKING:
@@ -52,6 +54,15 @@ class Latencies:
             self._budget.left += len(exact)
             self._rounded.update(map(_three_digits, exact))
             self._rounded[_three_digits(ms)] += 1
+
+    def add_all(self, ms: list[float]) -> None:
+        """Counts many."""
+        if self._exact is not None and self._budget.left >= len(ms):
+            self._budget.left -= len(ms)
+            self._exact.extend(ms)
+        else:
+            for each in ms:
+                self.add(each)
 
     def summary(self) -> dict[str, float] | None:
         """``p50``, ``p95``, ``p99`` and ``max``; ``None`` where nothing was measured."""
@@ -110,20 +121,30 @@ class Tally:
 Key = tuple[str | int | None, ...]
 
 
-class _Rows:
-    def __init__(self, budget: Budget) -> None:
-        self._budget = budget
-        self._rows: dict[Key, Tally] = {}
+Tallied = TypeVar("Tallied", bound=Tally)
 
-    def __getitem__(self, key: Key) -> Tally:
+
+class Rows(Generic[Tallied]):
+    """Tallies by key, at most :data:`MAX_ROWS`; what comes later is counted under a key of nothing but None."""
+
+    def __init__(self, make: Callable[[], Tallied]) -> None:
+        self._make = make
+        self._rows: dict[Key, Tallied] = {}
+
+    def __getitem__(self, key: Key) -> Tallied:
         tally = self._rows.get(key)
         if tally is None:
             if len(self._rows) >= MAX_ROWS:
                 key = (None,) * len(key)
-            tally = self._rows.setdefault(key, Tally(self._budget))
+            tally = self._rows.get(key)
+            if tally is None:
+                tally = self._rows[key] = self._make()
         return tally
 
-    def sorted(self) -> list[tuple[Key, Tally]]:
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def sorted(self) -> list[tuple[Key, Tallied]]:
         """Most exchanges first, then by key; the row of all the rest last."""
         return sorted(
             self._rows.items(),
@@ -137,11 +158,15 @@ class Stats:
     def __init__(self, budget: int = MAX_EXACT) -> None:
         shared = Budget(budget)
         self.outcomes = Counter(dict.fromkeys(OUTCOMES, 0))
-        self.apis, self.clients, self.topics, self.errors = (_Rows(shared) for _ in range(4))
+        self.apis, self.clients, self.topics, self.errors = (Rows(lambda: Tally(shared)) for _ in range(4))
 
     def add(self, batch: Sequence[Exchange]) -> None:
         """Counts a batch of exchanges."""
-        for exchange in batch:
+        singly: Iterable[Exchange] = batch
+        if isinstance(batch, ExchangeBatch) and self._has_room(batch):
+            count(self, batch.columns)
+            singly = batch.objects.values()
+        for exchange in singly:
             self.outcomes[exchange.outcome] += 1
             api = self.apis[exchange.api, exchange.api_key]
             api.add(exchange)
@@ -154,6 +179,14 @@ class Stats:
                 self.topics[(topic,)].add(exchange)
             for code in exchange.error_codes:
                 self.errors[code, exchange.api].add(exchange)
+
+    def _has_room(self, batch: ExchangeBatch) -> bool:
+        """Whether no table can come to its limit, at which the order of exchanges matters."""
+        columns = batch.columns
+        named = max(len(lists) for lists in (columns.topic_lists, columns.error_lists, columns.client_ids, columns.connections))
+        longest = max((len(names) for names in columns.topic_lists), default=0)
+        tables = self.apis, self.clients, self.topics, self.errors
+        return max(map(len, tables)) + (named + len(columns.connections)) * max(1, longest) < MAX_ROWS
 
     def to_json(self, dissection: Dissection) -> dict[str, object]:
         """The object of the contract, in its key order."""

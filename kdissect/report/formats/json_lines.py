@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Generic
 
+from kdissect.columnar.batch import ExchangeBatch
+from kdissect.columnar.ndjson import write_flat
 from kdissect.report.escape import json_for_terminal
 from kdissect.report.sink import Output, Sink
 from kdissect.report.view import Row, View
@@ -18,8 +20,11 @@ class JsonLines(Generic[Row]):
         self._to_json, self._sink, self._output = view.to_json, sink, Output(sink)
 
     def write(self, rows: Sequence[Row]) -> None:
-        for row in rows:
-            self._output.write(encode(self._to_json(row, self._sink.bodies), self._sink) + b"\n")
+        if isinstance(rows, ExchangeBatch) and not self._sink.terminal and not self._sink.bodies:
+            self._output.write(write_flat(rows))
+        else:
+            for row in rows:
+                self._output.write(encode(self._to_json(row, self._sink.bodies), self._sink) + b"\n")
         self._output.settle()
 
     def finish(self) -> None:
