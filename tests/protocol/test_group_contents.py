@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
+from pathlib import Path
 
 import pytest
 
@@ -116,3 +117,52 @@ def test_random_bytes_never_raise() -> None:
         data = rng.randbytes(rng.randrange(60))
         for part in ("group_metadata", "group_assignment"):
             open_group_blob(part, struct.pack(">h", rng.randrange(4)) + data, UNKNOWN)  # type: ignore[arg-type]
+
+
+def vectors(*names: str) -> list[tuple[str, int, bytes]]:
+    """Format, version and bytes, as Kafka's own classes wrote them."""
+    lines = (Path(__file__).parent / "kafka_members.txt").read_text().splitlines()
+    parts = [line.split() for line in lines if not line.startswith("#")]
+    return [(name, int(version), bytes.fromhex(data)) for name, version, data in parts if name in names]
+
+
+def test_every_version_of_streams_as_kafka_writes_it() -> None:
+    seen = set()
+    for name, version, user_data in vectors("SubscriptionInfoData", "StreamsAssignmentInfo"):
+        part = "group_metadata" if name == "SubscriptionInfoData" else "group_assignment"
+        outer = {"group_metadata": "ConsumerProtocolSubscription", "group_assignment": "ConsumerProtocolAssignment"}[part]
+        data = versioned(1, encode_fields(schema.format(outer).fields(1), {"user_data": user_data}))
+        found = open_group_blob(part, data, Protocol("consumer", "stream"))  # type: ignore[arg-type]
+        assert found is not None
+        told = found["user_data"]
+        assert (told["_type"], told["_version"], told["version"]) == (name, version, version)
+        if part == "group_assignment":
+            tasks = [(task["subtopology"], task["partition"]) for task in told["active_tasks"]]
+            assert tasks == [(0, 1), (1, 2)]
+            assert told["standby_tasks"][0]["partitions"] == [{"topic": "orders", "partition": 0}]
+            assert version < 7 or told["next_rebalance_ms"] == 123456789
+        else:
+            assert version < 2 or told["user_end_point"] == b"host:80"
+            if version >= 7:
+                assert [task["topic_group_id"] for task in told["task_offset_sums"]] == [0, 1]
+            if version >= 11:
+                assert told["client_tags"] == [{"key": b"zone", "value": b"a"}]
+        seen.add((name, version))
+    assert seen == {(name, version) for name in ("SubscriptionInfoData", "StreamsAssignmentInfo") for version in range(1, 12)}
+
+
+def test_every_version_of_connect_as_kafka_writes_it() -> None:
+    seen = set()
+    sink, old = {"connector": "sink", "tasks": [-1, 0, 1]}, {"connector": "old", "tasks": [-1, 3]}
+    for name, version, data in vectors("ConnectSubscription", "ConnectAssignment"):
+        part = "group_metadata" if name == "ConnectSubscription" else "group_assignment"
+        found = open_group_blob(part, data, Protocol("connect", "sessioned"))  # type: ignore[arg-type]
+        assert found is not None and (found["_type"], found["_version"]) == (name, version)
+        assigned = found.get("allocation") if part == "group_metadata" else found
+        if assigned is not None:
+            assert (assigned["_type"], assigned["_version"]) == ("ConnectAssignment", version)
+            assert (assigned["leader"], assigned["leader_url"]) == ("w-1", "http://w1:8083/")
+            assert assigned["assignment"] == [sink, {"connector": "source", "tasks": [-1]}]
+            assert version == 0 or (assigned["revoked"], assigned["delay"]) == ([old], 300)
+        seen.add((name, version))
+    assert seen == {(name, version) for name in ("ConnectSubscription", "ConnectAssignment") for version in range(3)}
