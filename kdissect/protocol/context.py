@@ -101,7 +101,9 @@ class Context:
                 answered = decode_response(response.data[4:], asked.api_key, asked.version, options=self._with_records)
             self.state.learn_topics(dict(topic_records(answered)))
         elif asked.api_key == SASL_HANDSHAKE and asked.body and answered.body:
-            self.state.logins.handshake(connection, str(asked.body.get("mechanism")), not answered.body.get("error_code"))
+            code = answered.body.get("error_code")
+            error = schema.error_name(code) if code else None
+            self.state.logins.handshake(connection, str(asked.body.get("mechanism")), error)
 
     def _authenticate(
         self, request: Frame, response: Frame | None, asked: Message, answered: Message | None, connection: int

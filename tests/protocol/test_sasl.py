@@ -137,6 +137,14 @@ def test_a_failed_login_makes_no_principal(tmp_path: Path) -> None:
     assert known is not None and (known.result, known.error) == ("failed", "SASL_AUTHENTICATION_FAILED")
 
 
+def test_a_mechanism_that_the_broker_lacks(tmp_path: Path) -> None:
+    talk = Talk().ask(HANDSHAKE, 1, {"mechanism": "PLAIN"}, {"error_code": 33, "mechanisms": ["GSSAPI"]})
+    _, dissection = dissect(write(tmp_path / "a.pcap", talk))
+    known = dissection.state.logins.of(1)
+    assert known is not None
+    assert (known.mechanism, known.result, known.error) == ("PLAIN", "failed", "UNSUPPORTED_SASL_MECHANISM")
+
+
 def test_a_raw_login_refused_by_closing(tmp_path: Path) -> None:
     talk = Talk().ask(HANDSHAKE, 0, {"mechanism": "PLAIN"}, {"error_code": 0, "mechanisms": []}).token(b"\0a\0b", None).close()
     _, dissection = dissect(write(tmp_path / "a.pcap", talk))

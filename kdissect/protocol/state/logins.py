@@ -64,11 +64,11 @@ class Logins:
         login = self._logins.get(connection)
         return None if login is None else login.principal
 
-    def handshake(self, connection: int, mechanism: str, accepted: bool) -> None:
-        """A SaslHandshake was answered."""
+    def handshake(self, connection: int, mechanism: str, error: str | None) -> None:
+        """A SaslHandshake was answered; ``error``: name of the error code, None for none."""
         login = self._login(connection)
-        if accepted:
-            login.mechanism, login.result, login.steps, login.error = mechanism, "open", [], None
+        login.mechanism, login.steps, login.error = mechanism, [], error
+        login.result = "open" if error is None else "failed"
 
     def step(
         self,
