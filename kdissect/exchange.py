@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from kdissect.model import UNSTAMPED
@@ -122,15 +123,22 @@ def rfc3339(time_ns: int | None, digits: int) -> str | None:
     """A time in UTC with that many decimals of a second, such as ``2026-11-21T10:00:00.000123Z`` (RFC 3339)."""
     if time_ns is None or time_ns == UNSTAMPED:
         return None
+    seconds, fraction = divmod(time_ns, 1_000_000_000)
+    text = _seconds_text(seconds)
+    if text is None:
+        return None
+    return f"{text}.{fraction:09}"[: len(text) + 1 + digits] + "Z" if digits else text + "Z"
+
+
+@lru_cache(maxsize=1024)
+def _seconds_text(seconds: int) -> str | None:
     from datetime import UTC, datetime, timedelta
 
-    seconds, fraction = divmod(time_ns, 1_000_000_000)
     try:
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
     except OverflowError:
         return None
-    text = moment.strftime("%Y-%m-%dT%H:%M:%S") if moment.year >= 1000 else f"{moment.year:04}-{moment:%m-%dT%H:%M:%S}"
-    return f"{text}.{fraction:09}"[: len(text) + 1 + digits] + "Z" if digits else text + "Z"
+    return moment.strftime("%Y-%m-%dT%H:%M:%S") if moment.year >= 1000 else f"{moment.year:04}-{moment:%m-%dT%H:%M:%S}"
 
 
 def stamp(frame: Frame | None) -> int | None:

@@ -15,6 +15,8 @@ Words = npt.NDArray[np.uint64]
 
 _FAMILY_SHIFT = 16
 _V6 = 1
+_TEXTS = 10_000
+"""Endpoints whose text is kept."""
 
 
 class Endpoints:
@@ -32,6 +34,7 @@ class Endpoints:
         self._tail: Words = np.zeros(256, np.uint64)
         self._slots: Int32s = np.full(1024, -1, np.int32)
         self._bits = 10
+        self._texts: dict[int, str] = {}
         # Random odd factors, so that no capture can be made to collide on purpose.
         self._factors = [np.uint64(int.from_bytes(os.urandom(8)) | 1) for _ in range(3)]
 
@@ -69,6 +72,14 @@ class Endpoints:
 
     def text(self, id: int) -> str:
         """``10.0.0.5:50000``, IPv6 as ``[2001:db8::5]:50000`` (RFC 5952)."""
+        text = self._texts.get(id)
+        if text is None:
+            if len(self._texts) >= _TEXTS:
+                self._texts.clear()
+            text = self._texts[id] = self._text(id)
+        return text
+
+    def _text(self, id: int) -> str:
         address = ipaddress.ip_address(self.address(id))
         # ipaddress writes IPv4-mapped addresses with a dotted tail from Python 3.13 on only.
         mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None

@@ -9,7 +9,9 @@ from collections.abc import Callable
 import orjson
 
 # Unicode's Cc is U+0000-001F and U+007F-009F; the latter half is C2 80 to C2 9F in UTF-8.
-_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]")
+# Deleting bytes is far quicker than searching for them.
+_CONTROL = bytes({*range(32), 127} - {*b"\t\n\r"})
+_UPPER_CONTROL = re.compile(rb"\xc2[\x80-\x9f]")
 
 
 def bytes_value(value: bytes | bytearray | memoryview) -> str | dict[str, str]:
@@ -18,11 +20,14 @@ def bytes_value(value: bytes | bytearray | memoryview) -> str | dict[str, str]:
     Text has no control characters (Unicode category Cc) but tab, line feed and carriage return.
     """
     raw = bytes(value)
-    if _CONTROL.search(raw) is None:
+    if len(raw.translate(None, _CONTROL)) == len(raw):
         try:
-            return raw.decode("utf-8")
+            text = raw.decode("utf-8")
         except UnicodeDecodeError:
             pass
+        else:
+            if raw.isascii() or _UPPER_CONTROL.search(raw) is None:
+                return text
     return {"base64": b64encode(raw).decode("ascii")}
 
 

@@ -111,10 +111,10 @@ class Messages:
 
         def make() -> bytes:
             rng = self.rng
-            count = rng.randint(*self.kind.records)
+            count, base = rng.randint(*self.kind.records), rng.randrange(10**9)
             records = [
                 {
-                    "offset": index,
+                    "offset": base + index,
                     "timestamp": T0_MS + index,
                     "key": rng.choice((None, b"customer-%06d" % rng.randrange(10**6), rng.randbytes(8))),
                     "value": rng.choice(self._values()),
@@ -122,7 +122,7 @@ class Messages:
                 }
                 for index in range(count)
             ]
-            return write_batch(records, compression=rng.choice(self.kind.codecs), base_offset=rng.randrange(10**9))
+            return write_batch(records, compression=rng.choice(self.kind.codecs))
 
         made: bytes = self._pool("batch", make, 300 if self.kind.records[1] < 50 else 60)
         return made
