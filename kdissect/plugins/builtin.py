@@ -10,6 +10,7 @@ from kdissect.plugins.hooks import Listing, RecordPart, Rule, ValueDecoder, hook
 
 if TYPE_CHECKING:
     from kdissect.report.view import Format
+    from kdissect.triage.question import Question
 
 
 @hookimpl
@@ -48,6 +49,13 @@ def kdissect_value_decoders() -> Sequence[ValueDecoder]:
             for log in sorted(INTERNAL_LOGS)
         ),
     ]
+
+
+@hookimpl
+def kdissect_questions() -> Sequence[Question]:
+    from kdissect.triage.questions import built_in
+
+    return built_in()
 
 
 @hookimpl

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from kdissect.exchange import Exchange, Finding
     from kdissect.report.view import Format, View
+    from kdissect.triage.question import Question
 
 PROJECT = "kdissect"
 """Name of the pluggy project and of the entry-point group."""
@@ -92,6 +93,11 @@ def kdissect_value_decoders() -> Sequence[ValueDecoder]:  # type: ignore[empty-b
 @hookspec
 def kdissect_rules() -> Sequence[Rule]:  # type: ignore[empty-body]
     """Triage rules."""
+
+
+@hookspec
+def kdissect_questions() -> Sequence[Question]:  # type: ignore[empty-body]
+    """Triage questions about captures as a whole, for ``kdissect report``."""
 
 
 @hookspec

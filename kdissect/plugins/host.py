@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -135,13 +136,24 @@ class Host:
                 if any(fnmatchcase(topic, pattern) for pattern in decoder.topics):
                     yield decoder
 
-    def start_rules(self) -> Callable[[Sequence[Exchange]], list[tuple[int, Finding]]]:
+    @contextmanager
+    def isolated(self, plugin: str, doing: str) -> Iterator[None]:
+        """Runs what a plugin gave; whatever it raises becomes a finding and goes no further."""
+        try:
+            yield
+        except Exception as error:
+            self._failed(plugin, doing, error)
+
+    def start_rules(self, without: Container[str] = ()) -> Callable[[Sequence[Exchange]], list[tuple[int, Finding]]]:
         """Begins a run of all rules; the returned function takes each batch and gives their findings by exchange index.
 
-        A rule that raises is out for the rest of the run: its state can no longer be trusted.
+        Rules whose code is in ``without`` stay out.  One that raises is out for the rest of the run: its state can no
+        longer be trusted.
         """
         running: list[tuple[str, Rule, Callable[[Sequence[Exchange]], Iterable[tuple[int, Finding]]]]] = []
         for name, rule in self.collect("kdissect_rules", Rule):
+            if rule.code in without:
+                continue
             try:
                 running.append((name, rule, rule.start()))
             except Exception as error:
