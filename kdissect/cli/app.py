@@ -29,10 +29,17 @@ class Entry(NamedTuple):
 COMMANDS: Final[dict[str, Entry]] = {
     "read": Entry("Look at exchanges", "read", "List every request with its response."),
     "show": Entry("Look at exchanges", "show", "Show one exchange with all its fields."),
+    "follow": Entry("Look at exchanges", "follow", "Show one connection as a conversation."),
+    "records": Entry("Look at exchanges", "records", "List the records that were produced and fetched."),
     "stats": Entry("Get an overview", "stats", "Count and measure: APIs, clients, topics, errors, lost bytes."),
+    "timeline": Entry("Get an overview", "timeline", "Plot requests, bytes and latency over time."),
+    "clients": Entry("Get an overview", "clients", "List who is connected, with which library."),
+    "topics": Entry("Get an overview", "topics", "List what is written to topics and read from them."),
+    "groups": Entry("Get an overview", "groups", "Tell the story of each consumer group."),
     "decode": Entry("Look at exchanges", "decode", "Decode one message from bytes given by hand."),
     "schema": Entry("Get help", "schema", "Show what messages look like, at every version."),
     "fields": Entry("Get help", "fields", "List the fields that filters can name."),
+    "completion": Entry("Get help", "completion", "Print what makes the shell complete commands."),
     "help": Entry("Get help", "help", "Explain a command, or the filter language."),
 }
 

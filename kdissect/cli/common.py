@@ -52,6 +52,23 @@ def combined(*decorators: Callable[[Callback], Callback]) -> Callable[[Callback]
     return apply
 
 
+class FormatType(click.ParamType):  # type: ignore[type-arg]
+    """The name of an output format, built in or from a plugin."""
+
+    name = "format"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Format:
+        formats = host().formats
+        if value not in formats:
+            self.fail(f"{value!r} is none of {', '.join(formats)}", param, ctx)
+        return formats[value]
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(name, help=item.help) for name, item in host().formats.items() if name.startswith(incomplete)]
+
+
 time_window = combined(
     option("--since", section=SELECT, type=MomentType(), metavar="TIME", help="Leave out what was requested before TIME."),
     option(
@@ -80,24 +97,41 @@ color = option(
     default="auto",
     help="Use colours; auto does on a terminal, unless NO_COLOR is set.",
 )
-quiet = option("-q", "--quiet", section=OUTPUT, is_flag=True, help="No summary and no warnings on standard error.")
-
-
-class FormatType(click.ParamType):  # type: ignore[type-arg]
-    """The name of an output format, built in or from a plugin."""
-
-    name = "format"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Format:
-        formats = host().formats
-        if value not in formats:
-            self.fail(f"{value!r} is none of {', '.join(formats)}", param, ctx)
-        return formats[value]
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        from click.shell_completion import CompletionItem
-
-        return [CompletionItem(name, help=item.help) for name, item in host().formats.items() if name.startswith(incomplete)]
+redact = option(
+    "--redact-values",
+    "redact",
+    section=SHOW,
+    is_flag=True,
+    help="For sharing: the length of record keys, values and header values instead of what they say.",
+)
+format_option = option(
+    "-f",
+    "--format",
+    "output",
+    section=OUTPUT,
+    type=FormatType(),
+    metavar="FORMAT",
+    help="table (default on a terminal), text (default in a pipe), tree, markdown, csv, ndjson, json, or parquet with -o; "
+    "plugins may add more.",
+)
+output_file = option(
+    "-o",
+    "--output",
+    "out",
+    section=OUTPUT,
+    type=click.Path(dir_okay=False, writable=True),
+    metavar="FILE",
+    help="Write to FILE, in the format that its name ends in unless --format says otherwise.",
+)
+pager = option(
+    "--pager/--no-pager",
+    "use_pager",
+    section=OUTPUT,
+    default=True,
+    help="Long output on a terminal goes through $KDISSECT_PAGER, $PAGER or less, or not.",
+)
+quiet = option("-q", "--quiet", section=OUTPUT, is_flag=True, help="No progress, no summary and no warnings on standard error.")
+verbose = option("-v", "--verbose", section=OUTPUT, is_flag=True, help="Tell at the end what was read, and how fast.")
 
 
 @cache
@@ -151,6 +185,18 @@ def make_sink(color: str, utc: bool, bodies: bool = True, files: Sequence[str] =
         bodies=bodies,
         clock=Clock(utc),
     )
+
+
+def on_terminal() -> bool:
+    """Whether somebody is looking at standard output."""
+    return sys.stdout.isatty()
+
+
+def not_an_input(out: str, files: Sequence[str]) -> None:
+    """Wrong usage where an output file is one of the captures."""
+    for file in files:
+        if file != "-" and os.path.exists(file) and os.path.exists(out) and os.path.samefile(file, out):
+            raise click.UsageError(f"{out} is one of the captures; nothing was written", click.get_current_context(silent=True))
 
 
 def _is_live(file: str) -> bool:

@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from kdissect.cli import common
+from kdissect.cli import common, listing
 from kdissect.cli.command import Command
-from kdissect.cli.filters import display_filter, records_level
-from kdissect.cli.moments import Moment, Window
 
 if TYPE_CHECKING:
-    from kdissect.filter import Filter
-    from kdissect.report.view import Format
+    from kdissect.exchange import Exchange
+    from kdissect.report.source import Source
+    from kdissect.report.view import View
 
+_PACKETS = "Packets"
 _EXAMPLES = [
     ("A table that fits the terminal:", "kdissect read broker.pcapng"),
     ("Several captures, in order of time, times in UTC:", "kdissect read --utc client.pcap broker.pcap"),
     ("Ten seconds of a long one:", "kdissect read broker.pcapng --since '2026-11-21 10:00:20' --until '2026-11-21 10:00:30'"),
     ("Slow produce requests:", "kdissect read broker.pcapng -Y 'api == Produce and latency > 50ms'"),
-    ("The second minute:", "kdissect read broker.pcapng --since +1m --until +2m"),
-    ("Live, from another machine:", "ssh broker tcpdump -i any -U -w - port 9092 | kdissect read -"),
+    ("The ten slowest exchanges:", "kdissect read broker.pcapng --sort latency --reverse --limit 10"),
+    ("Columns of your own, fields of the messages among them:", "kdissect read c.pcap --columns time,client_id,api,request.acks"),
+    ("Who causes which errors:", "kdissect read broker.pcapng --group-by error"),
+    (
+        "Live from another machine, only what goes wrong:",
+        "ssh broker tcpdump -i any -U -w - port 9092 | kdissect read --watch-errors -",
+    ),
+    (
+        "The packets behind it for Wireshark, without the passwords:",
+        "kdissect read broker.pcapng -Y 'topic == orders' -w orders.pcapng --scrub",
+    ),
     (
         "Topics that are produced to, with jq:",
         "kdissect read c.pcap -f ndjson --no-bodies | jq 'select(.api==\"Produce\").topics'",
@@ -29,52 +39,58 @@ _EXAMPLES = [
 ]
 
 
+def _view() -> View[Any]:
+    from kdissect.report.exchanges import EXCHANGES
+
+    return EXCHANGES
+
+
 @click.command(cls=Command, examples=_EXAMPLES, short_help="List every request with its response.")
-@common.files_argument
-@display_filter
-@common.time_window
-@common.option("--limit", section=common.SELECT, type=click.IntRange(min=0), metavar="N", help="Stop after N exchanges.")
+@listing.options(_view)
 @common.option(
-    "--sort",
+    "--watch-errors",
     section=common.SELECT,
-    type=click.Choice(["release", "request_time"]),
-    default="release",
-    help="Order: as exchanges are settled (release; streams), or by the time of the request.",
+    is_flag=True,
+    help="Only what went wrong: errors, findings, missing answers. What is wrong is spelled out.",
+)
+@common.option(
+    "--group-by",
+    section=common.SHOW,
+    type=click.Choice(["api", "client", "topic", "broker", "group", "error"]),
+    help="Count, measure and sum up by that, instead of one row an exchange.",
 )
 @common.option(
     "--bodies/--no-bodies",
     section=common.SHOW,
     default=True,
-    help="Put the decoded request and response into ndjson and json (the default), or only the flat fields (faster).",
+    help="Put the decoded request and response into ndjson, json, tree and parquet (the default), or only the flat fields "
+    "(faster).",
 )
-@common.zone
-@common.secrets
+@common.option("--view", section=common.SHOW, default="exchanges", metavar="NAME", help="What to list; plugins may add views.")
 @common.option(
-    "-f",
-    "--format",
-    "output",
-    section=common.OUTPUT,
-    type=common.FormatType(),
-    metavar="FORMAT",
-    help="table (default on a terminal), text (default in a pipe), ndjson, json or csv; plugins may add more.",
+    "-w",
+    "--write",
+    "packets",
+    section=_PACKETS,
+    type=click.Path(dir_okay=False, writable=True),
+    metavar="PCAPNG",
+    help="Also write the packets behind the listed exchanges to a new capture, with errors and findings as packet comments. "
+    "Needs files, for they are read again.",
 )
-@common.option("--view", section=common.OUTPUT, default="exchanges", metavar="NAME", help="What to list; plugins may add views.")
-@common.color
-@common.quiet
+@common.option(
+    "--scrub",
+    section=_PACKETS,
+    is_flag=True,
+    help="Blank what is secret in these packets: login tokens, passwords, secret settings, and bytes that are in no message.",
+)
 def command(
-    files: tuple[str, ...],
-    only: Filter | None,
-    since: Moment | None,
-    until: Moment | None,
-    limit: int | None,
-    sort: str,
+    run: listing.Run,
+    watch_errors: bool,
+    group_by: str | None,
     bodies: bool,
-    utc: bool,
-    show_secrets: bool,
-    output: Format | None,
     view: str,
-    color: str,
-    quiet: bool,
+    packets: str | None,
+    scrub: bool,
 ) -> int:
     """List every Kafka request with its response, or the reason why there is none.
 
@@ -87,40 +103,64 @@ def command(
     ms and 1 s on; 5 s and 50 s for APIs that wait on purpose, such as Fetch),
     yellow for findings.
     """
-    from kdissect.dissect import Dissection, Options
-    from kdissect.report.closing import Summary
+    from kdissect.report.source import EachBatch
 
     host = common.host()
     if view not in host.listings:
         raise click.BadParameter(f"{view!r} is none of {', '.join(host.listings)}", param_hint="'--view'")
-    listing = host.listings[view]
-    sink = common.make_sink(color, utc, bodies, files)
-    chosen = output or host.formats["table" if sink.terminal else "text"]
-    options = Options(
-        records=records_level(only, "full" if bodies and chosen.machine else "heads"),
-        filter=only,
-        show_secrets=show_secrets,
-        sort=None if sort == "release" else sort,
+    if scrub and packets is None:
+        raise click.UsageError("--scrub is for packets: add -w PCAPNG", click.get_current_context())
+    listed = host.listings[view]
+    shown, source, streams = listed.view, _source(group_by, EachBatch(lambda batch: host.rows(listed, batch))), True
+    if group_by is not None:
+        from kdissect.report.grouped import grouped_view
+
+        shown, streams = grouped_view(group_by), False
+    elif watch_errors and view == "exchanges":
+        from kdissect.report.exchanges import FAILURES
+
+        shown = FAILURES
+    wanted = run.format(run.looked_at)
+    paths = any("." in name for name in (*(run.columns or ()), run.sort or ""))
+    # A tree shows bodies without being for programs.
+    full = group_by is None and bodies and (wanted.machine or wanted.name == "tree" or paths)
+    flat = not full and packets is None and view == "exchanges"
+    dissection = run.dissection("full" if full else "heads", flat)
+    choice = _choose_packets(run, packets, scrub)
+    code = run.write(
+        shown,
+        source,
+        dissection,
+        bodies=bodies and group_by is None,
+        streams=streams,
+        keep=_failed if watch_errors else None,
+        seen=choice.add if choice is not None else None,
     )
-    dissection = Dissection(files, options, common.warn)
-    writer = chosen.open(listing.view, sink)
-    summary, window = Summary(), Window(since, until)
-    stopped = False
-    try:
-        for all_of_batch in dissection.batches():
-            batch = window.keep(all_of_batch, dissection.segmenter.first_time_ns)
-            if limit is not None and summary.exchanges + len(batch) >= limit:
-                batch, stopped = batch[: limit - summary.exchanges], True
-            summary.add(batch)
-            writer.write(host.rows(listing, batch))
-            if stopped:
-                break
-    except KeyboardInterrupt:
-        writer.finish()  # What was read until then is not lost.
-        raise
-    writer.finish()
-    code = common.complain(dissection)
-    if not quiet and not (code and not dissection.capture.packets):
-        for line in summary.lines(dissection, stopped):
-            common.say(line)
+    if choice is not None and packets is not None:
+        for line in choice.write(packets):
+            common.say(line) if not run.quiet else None
     return code
+
+
+def _source(group_by: str | None, each: Source[Any]) -> Source[Any]:
+    if group_by is None:
+        return each
+    from kdissect.report.grouped import Groups
+
+    return Groups(group_by)
+
+
+def _failed(batch: Sequence[Exchange]) -> Sequence[Exchange]:
+    return [exchange for exchange in batch if exchange.error_codes or exchange.findings]
+
+
+def _choose_packets(run: listing.Run, packets: str | None, scrub: bool) -> Any:
+    if packets is None:
+        return None
+    from kdissect.lookahead import can_look_ahead
+    from kdissect.report.packets.choice import Choice
+
+    if not can_look_ahead(run.files):
+        raise click.UsageError("-w reads the captures twice: give files, not a pipe", click.get_current_context())
+    common.not_an_input(packets, run.files)
+    return Choice(run.files, scrub, common.warn)

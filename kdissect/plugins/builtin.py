@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from kdissect.errors import KdissectError
 from kdissect.plugins.hooks import Listing, RecordPart, Rule, ValueDecoder, hookimpl
 
 if TYPE_CHECKING:
-    from kdissect.report.view import Format
+    from kdissect.report.sink import Sink
+    from kdissect.report.view import Format, View, Writer
     from kdissect.triage.question import Question
 
 
@@ -17,16 +19,29 @@ if TYPE_CHECKING:
 def kdissect_formats() -> Sequence[Format]:
     from kdissect.report.formats.comma_separated import CommaSeparated
     from kdissect.report.formats.json_lines import JsonArray, JsonLines
+    from kdissect.report.formats.markdown import Markdown
     from kdissect.report.formats.table import PlainText, Table
+    from kdissect.report.formats.tree_rows import Trees
     from kdissect.report.view import Format
-
     return [
         Format("table", "aligned columns that fit the terminal", Table, machine=False),
-        Format("text", "the same columns uncut, for pipes", PlainText, machine=False),
-        Format("ndjson", "one JSON object a line, streaming", JsonLines),
-        Format("json", "one JSON array", JsonArray),
-        Format("csv", "flat fields under a header line", CommaSeparated, machine=False),
+        Format("text", "the same columns uncut, for pipes", PlainText, machine=False, suffixes=(".txt",)),
+        Format("tree", "every row with all its fields", Trees, machine=False),
+        Format("markdown", "a table for issues and wikis", Markdown, machine=False, suffixes=(".md",)),
+        Format("csv", "flat fields under a header line", CommaSeparated, machine=False, suffixes=(".csv",)),
+        Format("ndjson", "one JSON object a line, streaming", JsonLines, suffixes=(".ndjson", ".jsonl")),
+        Format("json", "one JSON array", JsonArray, suffixes=(".json",)),
+        Format("parquet", "a typed table for Spark, DuckDB and pandas", _parquet, suffixes=(".parquet",), to_file=True),
     ]
+
+
+def _parquet(view: View[Any], sink: Sink) -> Writer[Any]:
+    try:
+        from kdissect.report.formats.parquet import Parquet
+
+        return Parquet(view, sink)
+    except ImportError:
+        raise KdissectError("parquet needs pyarrow: pip install 'kdissect[parquet]'") from None
 
 
 @hookimpl

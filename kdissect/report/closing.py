@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from time import process_time
 from typing import TYPE_CHECKING
 
 from kdissect.columnar.batch import ExchangeBatch
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from kdissect.dissect import Dissection
     from kdissect.exchange import Exchange
     from kdissect.ledger import Ledger
+    from kdissect.plugins.host import Host
 
 LEDGER_PARTS = ("decoded", "partial", "opaque", "skipped", "duplicate")
 
@@ -37,11 +39,11 @@ class Summary:
             self.errors += bool(exchange.error_codes)
             self.findings += bool(exchange.findings)
 
-    def lines(self, dissection: Dissection, stopped: bool = False) -> list[str]:
-        """One or two lines; ``stopped``: the rest of the capture was not looked at."""
+    def lines(self, dissection: Dissection, stopped: str | None = None) -> list[str]:
+        """One or two lines; ``stopped``: how much was listed before the rest of the capture was not looked at."""
         capture, connections = dissection.capture, dissection.connections
-        if stopped:
-            return [f"{count(self.exchanges, 'exchange')}, then stopped as asked; the rest of the capture was not read"]
+        if stopped is not None:
+            return [f"{stopped}, then stopped as asked; the rest of the capture was not read"]
         kafka = sum(connection.protocol == "kafka" for connection in connections)
         if not kafka:
             return [nothing_found(dissection)]
@@ -57,6 +59,28 @@ class Summary:
             if number:
                 words.append(f"{number:,} {text}")
         return [", ".join(words), ledger_line(dissection.ledger)]
+
+
+def details(dissection: Dissection, host: Host) -> list[str]:
+    """What ``--verbose`` adds: files, connections, dropped packets, plugins, time spent."""
+    lines = []
+    for file in dissection.reader.files:
+        words = [f"{file.name}: {' '.join(filter(None, (file.compression, file.format)))}, {count(file.packets, 'packet')}"]
+        if file.dropped:
+            words.append(f"{file.dropped:,} dropped while capturing")
+        if file.truncated:
+            words.append("cut off")
+        if file.format is not None:
+            lines.append(", ".join(words))
+    protocols = Counter(connection.protocol for connection in dissection.connections)
+    lines.append("TCP connections: " + (", ".join(f"{number:,} {name}" for name, number in protocols.most_common()) or "none"))
+    others = [name for name in host.names if name != "kdissect"]
+    if others:
+        lines.append(f"plugins: {', '.join(others)}")
+    spent = process_time()
+    rate = f", {dissection.capture.packets / spent:,.0f} packets a second" if spent > 0.01 else ""
+    lines.append(f"{duration_ms(spent * 1000)} of processor time{rate}")
+    return lines
 
 
 def ledger_line(ledger: Ledger) -> str:

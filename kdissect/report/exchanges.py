@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kdissect.report.escape import escape, shorten
@@ -82,9 +83,11 @@ def _api(exchange: Exchange, _: Clock) -> Cell:
 EXCHANGES: View[Exchange] = View(
     name="exchanges",
     columns=(
-        Column("#", lambda e, _: Cell(str(e.index), "quiet"), rank=0, right=True, comfort=6),
-        Column("time", _time, rank=60, plain=_full_time),
-        Column("conn", lambda e, _: Cell(str(e.connection), "address"), rank=40, right=True, instead_of="client"),
+        Column("#", lambda e, _: Cell(str(e.index), "quiet"), rank=0, right=True, comfort=6, key="index"),
+        Column("time", _time, rank=60, plain=_full_time, key="request_time"),
+        Column(
+            "conn", lambda e, _: Cell(str(e.connection), "address"), rank=40, right=True, instead_of="client", key="connection"
+        ),
         Column("client", lambda e, _: Cell(e.client, "address"), rank=30),
         Column("broker", lambda e, _: Cell(e.broker, "address"), rank=20),
         Column(
@@ -111,6 +114,7 @@ EXCHANGES: View[Exchange] = View(
             comfort=7,
             right=True,
             plain=lambda e, _: size(e.request_bytes),
+            key="request_bytes",
         ),
         Column(
             "response",
@@ -118,8 +122,11 @@ EXCHANGES: View[Exchange] = View(
             rank=26,
             right=True,
             plain=lambda e, _: size(e.response_bytes),
+            key="response_bytes",
         ),
-        Column("latency", _latency, rank=55, right=True, comfort=7, plain=lambda e, _: duration_ms(e.latency_ms)),
+        Column(
+            "latency", _latency, rank=55, right=True, comfort=7, plain=lambda e, _: duration_ms(e.latency_ms), key="latency_ms"
+        ),
         Column(
             "outcome",
             lambda e, _: outcome_text(e),
@@ -138,5 +145,31 @@ EXCHANGES: View[Exchange] = View(
     ),
     to_json=lambda exchange, bodies: exchange.to_contract(bodies),
     moment=_moment,
+    kinds={
+        **dict.fromkeys(("index", "connection", "api_key", "api_version", "correlation_id"), "integer"),
+        **dict.fromkeys(("request_bytes", "response_bytes", "throttle_time_ms"), "integer"),
+        **dict.fromkeys(("request_time", "response_time"), "time"),
+        **dict.fromkeys(("request_packets", "response_packets"), "integers"),
+        **dict.fromkeys(("error_codes", "topics", "groups"), "texts"),
+        **dict.fromkeys(("request", "response"), "json"),
+        "latency_ms": "float",
+        "findings": "findings",
+    },
 )
 """One row an exchange."""
+
+
+def _wrong(exchange: Exchange) -> Cell:
+    outcome = outcome_text(exchange, 3)
+    texts = list(dict.fromkeys(escape(finding.text) for finding in exchange.findings))
+    return Cell(": ".join(filter(None, [outcome.text, "; ".join(texts)])), outcome.style)
+
+
+FAILURES: View[Exchange] = replace(
+    EXCHANGES,
+    columns=(
+        *(column for column in EXCHANGES.columns if column.title not in ("request", "response", "outcome")),
+        Column("outcome", lambda e, _: _wrong(e), rank=0, minimum=24, comfort=40, maximum=160),
+    ),
+)
+"""The same for exchanges in which something went wrong: it is spelled out, sizes make room."""

@@ -43,12 +43,16 @@ class TreePrinter:
             ("".join(self._styled(text, style) for text, style in parts).rstrip() + "\n").encode(errors="backslashreplace")
         )
 
-    def print(self, root: Node, data: bytes | None = None) -> None:
-        """Prints a tree; with ``data``, the message, each line begins with offset and length and ends in the bytes in hex."""
+    def print(self, root: Node, data: bytes | None = None, headless: bool = False) -> None:
+        """Prints a tree; with ``data``, the message, each line begins with offset and length and ends in the bytes in hex.
+
+        ``headless``: the root has no line of its own.
+        """
         stack: list[tuple[Iterator[Node], str]] = []
         if data is not None:
             self.line(("offset  len", "quiet"))
-        self._node(root, "", data)
+        if not headless:
+            self._node(root, "", data)
         stack.append((iter(root.children), ""))
         waiting: list[Node | None] = [next(stack[0][0], None)]
         while stack:

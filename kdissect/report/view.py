@@ -6,9 +6,9 @@ each format (table, text, ndjson, json, csv, ...) is written once, for all views
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from kdissect.report.human import Clock
 from kdissect.report.sink import Sink
@@ -18,6 +18,10 @@ Row_in = TypeVar("Row_in", contravariant=True)
 
 
 ESSENTIAL = 50
+
+Kind = Literal["integer", "float", "boolean", "time", "text", "texts", "integers", "json", "findings"]
+"""Type of a flat key's values: ``time`` is RFC 3339 text in JSON, ``texts`` a list of strings, ``integers`` one of integers,
+``json`` anything, ``findings`` objects with code, severity and text.  Any may be null."""
 
 
 class Cell(NamedTuple):
@@ -47,6 +51,10 @@ class Column(Generic[Row]):
     """Shown only where the column of this title had to go."""
     plain: Callable[[Row, Clock], str] | None = None
     """The text when piped, where it differs from the cell's."""
+    headless: bool = False
+    """Shown only where no headings stand above the rows: it says what :attr:`View.section` does."""
+    key: str | None = None
+    """The flat key that it shows, where that is not the title with ``_`` for blanks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +69,10 @@ class View(Generic[Row]):
     """The row as a JSON-ready object in contract order; the flag asks for the decoded bodies."""
     moment: Callable[[Row], int | None] | None = None
     """The row's time in nanoseconds: the table announces each new day."""
+    section: Callable[[Row, Clock], str] | None = None
+    """Escaped heading under which the row stands: the table announces each new one."""
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+    """What typed formats make of a flat key; text where nothing is said."""
 
 
 class Writer(Protocol[Row_in]):
@@ -83,3 +95,7 @@ class Format:
     open: Callable[[View[Any], Sink], Writer[Any]]
     machine: bool = True
     """For programs: decoded bodies matter and need not be looked up lazily."""
+    suffixes: tuple[str, ...] = ()
+    """File names that end so ask for this format, ``.csv``."""
+    to_file: bool = False
+    """Bytes that no terminal shows: only with ``-o``."""

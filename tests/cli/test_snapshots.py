@@ -31,7 +31,7 @@ def on_terminal(arguments: list[str], width: int) -> str:
     """Standard output of a run whose standard output is a terminal."""
     ours, theirs = pty.openpty()
     environment = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
-    environment |= {"COLUMNS": str(width), "LINES": "40", "TERM": "xterm-256color"}
+    environment |= {"COLUMNS": str(width), "LINES": "40", "TERM": "xterm-256color", "KDISSECT_PAGER": "cat"}
     command = [sys.executable, "-m", "kdissect", *arguments, "--utc"]
     with subprocess.Popen(command, stdout=theirs, stderr=subprocess.DEVNULL, cwd=ROOT, env=environment) as process:
         os.close(theirs)

@@ -74,7 +74,7 @@ def test_examples_are_valid_command_lines() -> None:
     for name, command in commands():
         assert isinstance(command, Command)
         for _, line in command.examples:
-            mine = next(part for part in re.split(r" \| ", line) if part.startswith("kdissect "))
+            mine = next(part for part in re.split(r" \| | >>? ~", line) if part.startswith("kdissect "))
             command.make_context(name, shlex.split(mine)[2:])
 
 
@@ -99,7 +99,7 @@ def test_without_arguments_help_is_shown_and_the_usage_was_wrong(capfd: pytest.C
         ([__file__], "is a file, not a command: try 'kdissect read"),
         (["read"], "Missing argument 'FILE...'"),
         (["read", "--nonsense", "x"], "No such option"),
-        (["read", "--format", "xml", "x"], "'xml' is none of table, text, ndjson, json, csv"),
+        (["read", "--format", "xml", "x"], "'xml' is none of table, text, tree, markdown, csv, ndjson, json, parquet"),
         (["read", "--view", "nothing", "x"], "'nothing' is none of exchanges"),
         (["read", "--limit", "-1", "x"], "-1 is not in the range"),
         (["read", "--since", "tomorrow", "x"], "'tomorrow' is no time: write it like"),

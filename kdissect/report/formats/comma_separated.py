@@ -10,6 +10,7 @@ from typing import Generic
 from kdissect.report.escape import escape
 from kdissect.report.sink import Output, Sink
 from kdissect.report.view import Row, View
+from kdissect.wire.json import dumps
 
 
 class CommaSeparated(Generic[Row]):
@@ -49,8 +50,17 @@ def _field(value: object) -> object:
     if isinstance(value, (list, tuple)):
         if value and all(isinstance(item, int) for item in value):
             return "-".join(map(str, value))
-        return _cell(";".join(str(item["code"]) if isinstance(item, dict) else str(item) for item in value))
-    return _cell(str(value))
+        return _cell(";".join(map(_text, value)))
+    return _cell(_text(value))
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict) and "severity" in value:
+        return str(value["code"])
+    text = dumps(value).decode()
+    return text[1:-1] if isinstance(value, (bytes, bytearray, memoryview)) and text.startswith('"') else text
 
 
 def _cell(text: str) -> str:

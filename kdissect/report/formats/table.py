@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Generic
+from typing import Generic, NamedTuple
 
 from kdissect.report.layout import GAP, cells, cut, fit, pad
 from kdissect.report.sink import Output, Sink
@@ -12,6 +12,13 @@ from kdissect.report.view import Cell, Column, Row, View
 
 SAMPLE = 200
 """Rows that are looked at before the widths are fixed; a live source is not waited for."""
+
+
+class _Head(NamedTuple):
+    """What stands above a row where it differs from what stands above the one before."""
+
+    moment: int | None
+    section: str
 
 
 class Table(Generic[Row]):
@@ -23,24 +30,25 @@ class Table(Generic[Row]):
 
     def __init__(self, view: View[Row], sink: Sink) -> None:
         self._view, self._sink, self._output = view, sink, Output(sink)
+        self._columns = [column for column in view.columns if not (column.headless and view.section)]
         self._waiting: list[list[Cell]] = []
-        self._moments: list[int | None] = []
+        self._heads: list[_Head] = []
         self._widths: dict[int, int] | None = None
-        self._day = ""
+        self._day = self._section = ""
         self._codes = {name: sgr(name) for name in ("", *STYLES)} if sink.color else {}
 
     def write(self, rows: Sequence[Row]) -> None:
         view, clock = self._view, self._sink.clock
         for row in rows:
-            line = [column.cell(row, clock) for column in view.columns]
-            moment = view.moment(row) if view.moment else None
+            line = [column.cell(row, clock) for column in self._columns]
+            head = _Head(view.moment(row) if view.moment else None, view.section(row, clock) if view.section else "")
             if self._widths is None:
                 self._waiting.append(line)
-                self._moments.append(moment)
+                self._heads.append(head)
                 if len(self._waiting) >= SAMPLE:
                     self._begin()
             else:
-                self._line(line, moment)
+                self._line(line, head)
         if self._waiting and self._sink.eager:
             self._begin()
         self._output.settle()
@@ -51,28 +59,35 @@ class Table(Generic[Row]):
         self._output.flush()
 
     def _begin(self, more: bool = True) -> None:
-        columns = self._view.columns
+        columns = self._columns
         natural = [max(cells(line[at].text) for line in self._waiting) for at in range(len(columns))]
         self._widths = fit(columns, natural, self._sink.width, more)
         self._emit([Cell(column.title, "heading") for column in columns])
-        for line, moment in zip(self._waiting, self._moments, strict=True):
-            self._line(line, moment)
+        for line, head in zip(self._waiting, self._heads, strict=True):
+            self._line(line, head)
         self._waiting.clear()
-        self._moments.clear()
+        self._heads.clear()
 
-    def _line(self, line: list[Cell], moment: int | None) -> None:
-        if moment is not None:
+    def _line(self, line: list[Cell], head: _Head) -> None:
+        if head.section != self._section:
+            self._section, self._day = head.section, ""
+            self._rule(head.section, "heading")
+        if head.moment is not None:
             clock = self._sink.clock
-            day = clock.day(moment)
+            day = clock.day(head.moment)
             if day != self._day:
                 self._day = day
-                title = f"── {day} {clock.zone(moment)} "
-                self._text(self._styled(title + "─" * (self._sink.width - len(title)), "quiet") + "\n")
+                self._rule(f"{day} {clock.zone(head.moment)}", "quiet")
         self._emit(line)
+
+    def _rule(self, title: str, style: str) -> None:
+        """A heading drawn over the whole width."""
+        title = cut(f"── {title} ", self._sink.width)
+        self._text(self._styled(title + "─" * (self._sink.width - cells(title)), style) + "\n")
 
     def _emit(self, line: list[Cell]) -> None:
         assert self._widths is not None
-        columns, parts, debt = self._view.columns, [], 0
+        columns, parts, debt = self._columns, [], 0
         shown = list(self._widths.items())
         for place, (at, width) in enumerate(shown):
             column, (text, style) = columns[at], line[at]
