@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from kdissect.ledger import Ledger
 from kdissect.protocol.contents.unfold import unfold
 from kdissect.protocol.correlate import Settled
 from kdissect.protocol.session import Session
+from kdissect.protocol.state import State
 from kdissect.protocol.topic_ids import may_carry_metadata, shows_topic_ids, topic_records
 from kdissect.schema.collect import collect
 from kdissect.schema.message import DecodeOptions, Message, decode_request, decode_response
@@ -32,7 +33,7 @@ def can_look_ahead(paths: Sequence[str]) -> bool:
     return len(modes) == len(paths) and all(stat.S_ISREG(mode) or stat.S_ISDIR(mode) for mode in modes)
 
 
-def topic_names(paths: Sequence[str], options: Options) -> dict[str, str]:
+def topic_names(paths: Sequence[str], options: Options) -> Mapping[str, str]:
     """Topic id -> name, from all messages of these captures that show both; of others not even the bodies are decoded."""
     from kdissect.dissect import Dissection, Options
 
@@ -40,14 +41,14 @@ def topic_names(paths: Sequence[str], options: Options) -> dict[str, str]:
     plain = Options(chunk_bytes=options.chunk_bytes, limits=options.limits)
     for _ in Dissection(paths, plain, lambda text: None, describer=scout).batches():
         pass
-    return scout.names
+    return scout.state.topic_names
 
 
 class _Scout:
     """Takes settled exchanges like a describer and describes none."""
 
     def __init__(self) -> None:
-        self.names: dict[str, str] = {}
+        self.state = State()
 
     def describe(self, settled: Settled, session: Session, ledger: Ledger) -> Exchange | None:
         head, request, response = settled.head, settled.request, settled.response
@@ -62,14 +63,12 @@ class _Scout:
             answered = decode_response(response.data[4:], key, version, options=_WITHOUT_RECORDS)
         elif response is not None and may_carry_metadata(key, response.data):
             answered = decode_response(response.data[4:], key, version, options=_WITH_RECORDS)
-            for topic_id, name in topic_records(answered):
-                self.names.setdefault(topic_id, name)
+            self.state.learn_topics(dict(topic_records(answered)))
         wrapped: Message | None = None
         for message in (asked, answered):
             if message is not None:
                 inner = unfold(message, _WITHOUT_RECORDS, asked=wrapped)
                 wrapped = inner.wrapped
-                found = collect(message.api_key, message.version, message.kind, message.body).topic_names
-                for topic_id, name in (*found.items(), *inner.entities.topic_names.items()):
-                    self.names.setdefault(topic_id, name)
+                self.state.learn_topics(collect(message.api_key, message.version, message.kind, message.body).topic_names)
+                self.state.learn_topics(inner.entities.topic_names)
         return None

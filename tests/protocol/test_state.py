@@ -282,6 +282,20 @@ class TestBrokers:
         assert exchanges[0].broker_id == 5
 
 
+def test_names_that_nobody_has_are_not_remembered(tmp_path: Path) -> None:
+    long = "x" * 30_000
+    talk = ask_names(Talk(), (long, ORDERS), ("returns", RETURNS))
+    talk.ask(26, 1, {"transactional_id": long, "producer_id": 4, "producer_epoch": 1, "committed": True}, {})
+    talk.ask(12, 0, {"group_id": long, "generation_id": 1, "member_id": "m"}, {"error_code": 0})
+    talk.ask(FETCH, 12, {"topics": [{"topic": long, "partitions": [{"partition": 0}]}]}, fetched(0))
+    exchanges, dissection = dissect(write(tmp_path / "a.pcap", talk))
+    state = dissection.state
+    assert (state.topic_name(ORDERS), state.topic_name(RETURNS)) == (None, "returns")
+    assert not state.transactional_ids and not state.members
+    assert [len(topic) for topic in exchanges[-1].topics] == [30_000]
+    assert exchanges[-1].fetch_partitions == {long[:1024]: (0,)}
+
+
 def test_tables_make_room() -> None:
     table: Table[int, int] = Table(3)
     for key in (1, 2, 3, 1, 4):

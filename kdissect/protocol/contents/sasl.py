@@ -19,6 +19,9 @@ SCRAM = "SCRAM"
 
 LARGEST_TEXT = 1 << 16
 """Tokens above this size are not looked into (``sasl.server.max.receive.size`` is 512 kB)."""
+LONGEST = 1024
+"""Characters of a name in a token that are kept."""
+MOST_EXTENSIONS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,7 @@ def read_server_token(data: bytes, mechanism: str | None) -> SaslToken:
     if said == SCRAM and text is not None:
         values = _attributes(text)
         if "e" in values:
-            return SaslToken(mechanism, "server-final", error=values["e"])
+            return SaslToken(mechanism, "server-final", error=values["e"][:LONGEST])
         if "v" in values:
             return SaslToken(mechanism, "server-final")
         if "r" in values and "i" in values:
@@ -97,7 +100,7 @@ def _plain(text: str | None, mechanism: str | None) -> SaslToken | None:
     parts = [] if text is None else text.split("\0")
     if len(parts) != 3 or not parts[1]:
         return None
-    return SaslToken(mechanism or PLAIN, "credentials", parts[1])
+    return SaslToken(mechanism or PLAIN, "credentials", parts[1][:LONGEST])
 
 
 def _scram_client(text: str | None, mechanism: str | None, first: bool) -> SaslToken | None:
@@ -114,7 +117,7 @@ def _scram_client(text: str | None, mechanism: str | None, first: bool) -> SaslT
         return None
     user = values["n"].replace("=2C", ",").replace("=3D", "=")
     token = values.get("tokenauth", "").lower() == "true"
-    return SaslToken(mechanism or SCRAM, "client-first", user, delegation_token=token)
+    return SaslToken(mechanism or SCRAM, "client-first", user[:LONGEST], delegation_token=token)
 
 
 def _attributes(text: str) -> dict[str, str]:
@@ -135,8 +138,9 @@ def _bearer(text: str | None, mechanism: str | None) -> SaslToken | None:
     if scheme.lower() != "bearer":
         return None
     authzid = next((part[2:] for part in header.split(",") if part.startswith("a=")), None)
-    user = _subject(token) or authzid or None
-    return SaslToken(mechanism or OAUTHBEARER, "initial-response", user, extensions=tuple(values.items()))
+    user = (_subject(token) or authzid or "")[:LONGEST] or None
+    extensions = tuple((name[:LONGEST], value[:LONGEST]) for name, value in list(values.items())[:MOST_EXTENSIONS])
+    return SaslToken(mechanism or OAUTHBEARER, "initial-response", user, extensions=extensions)
 
 
 def _subject(token: str) -> str | None:
@@ -154,7 +158,7 @@ def _subject(token: str) -> str | None:
 
 def _bearer_error(text: str | None) -> str | None:
     status = _json_object(b"" if text is None else text.encode()).get("status")
-    return status if isinstance(status, str) else None
+    return status[:LONGEST] if isinstance(status, str) else None
 
 
 def _json_object(raw: bytes) -> dict[str, Any]:

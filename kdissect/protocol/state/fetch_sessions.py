@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from kdissect.protocol.state.tables import Table
+from kdissect.protocol.state.tables import LONGEST, Table
 from kdissect.schema.collect import Topic
 from kdissect.schema.message import Message
 
@@ -151,4 +151,4 @@ def _name(topic: dict[str, Any]) -> Topic:
         return Topic(topic["topic_id"], True)
     name = topic["topic"]
     # A name that is no UTF-8 was left as bytes.
-    return Topic(name if isinstance(name, str) else repr(name), False)
+    return Topic((name if isinstance(name, str) else repr(name))[:LONGEST], False)

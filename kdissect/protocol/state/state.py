@@ -13,14 +13,14 @@ from kdissect.protocol.state.brokers import Brokers
 from kdissect.protocol.state.fetch_sessions import FETCH, SHARE_FETCH, FetchSessions
 from kdissect.protocol.state.logins import Logins
 from kdissect.protocol.state.sightings import BrokerSeen, MemberSeen, ProducerSeen, TokenSeen, sightings
-from kdissect.protocol.state.tables import Table
+from kdissect.protocol.state.tables import Table, memorable
 from kdissect.schema.message import Message
 
-TOPICS = 1_000_000
+TOPICS = 500_000
 """Topic ids whose names are remembered."""
 GROUPS = 100_000
-MEMBERS = 1_000_000
-PRODUCERS = 1_000_000
+MEMBERS = 200_000
+PRODUCERS = 200_000
 """Groups, members of groups and producers that are remembered."""
 
 PRODUCE, JOIN_GROUP, SASL_HANDSHAKE, INIT_PRODUCER_ID, SASL_AUTHENTICATE = 0, 11, 17, 22, 36
@@ -98,8 +98,7 @@ class State:
         name = self.topic_names.get(topic_id)
         if name is None and self._look_ahead is not None:
             look_ahead, self._look_ahead = self._look_ahead, None
-            for found, named in look_ahead().items():
-                self.topic_names.setdefault(found, named)
+            self.learn_topics(look_ahead())
             name = self.topic_names.get(topic_id)
         return name
 
@@ -116,7 +115,7 @@ class State:
     def learn_topics(self, names: Mapping[str, str]) -> None:
         """Topic ids with their names, as a message shows them."""
         for topic_id, name in names.items():
-            if self.topic_names.get(topic_id) != name:
+            if self.topic_names.get(topic_id) != name and memorable(name):
                 self.topic_names[topic_id] = name
 
     def observe(self, asked: Message | None, answered: Message | None, where: Whereabouts) -> Observed:
@@ -141,6 +140,8 @@ class State:
 
     def _note_all(self, message: Message) -> None:
         for seen in sightings(message):
+            if not memorable(*(text for text in seen if isinstance(text, str))):
+                continue
             if isinstance(seen, BrokerSeen):
                 self.brokers.observe(*seen)
             elif isinstance(seen, MemberSeen):
@@ -155,18 +156,21 @@ class State:
         group = body.get("group_id")
         given = answered.body.get("member_id") if answered is not None and answered.body is not None else None
         for member in (body["member_id"], given):
-            if isinstance(group, str) and isinstance(member, str) and member and (group, member) not in self.members:
-                self.members[group, member] = Member(where.client_id or "", where.client.rpartition(":")[0].strip("[]"))
+            if not isinstance(group, str) or not isinstance(member, str) or not member or (group, member) in self.members:
+                continue
+            client_id = where.client_id or ""
+            if memorable(group, member, client_id):
+                self.members[group, member] = Member(client_id, where.client.rpartition(":")[0].strip("[]"))
 
     def _joined(self, body: dict[str, Any], answered: Message | None) -> None:
         group, kind = body.get("group_id"), body.get("protocol_type")
-        if not isinstance(group, str) or not isinstance(kind, str) or not kind:
+        if not isinstance(group, str) or not isinstance(kind, str) or not kind or not memorable(group, kind):
             return
         offered = [each.get("name") for each in body.get("protocols") or ()]
         chosen = answered.body.get("protocol_name") if answered is not None and answered.body is not None else None
         known = self.group_protocols.get(group, UNKNOWN)
         name = chosen or (offered[0] if len(offered) == 1 else None) or (known.name if known.type == kind else None)
-        self.group_protocols[group] = Protocol(kind, name if isinstance(name, str) else None)
+        self.group_protocols[group] = Protocol(kind, name if isinstance(name, str) and memorable(name) else None)
 
     def _initialised(self, body: dict[str, Any], answered: Message | None) -> None:
         got = answered.body if answered is not None else None
@@ -184,7 +188,7 @@ class State:
                 return
 
     def _producer(self, transactional_id: str, producer_id: int, epoch: int) -> None:
-        if producer_id >= 0:
+        if producer_id >= 0 and memorable(transactional_id):
             known = self.transactional_ids.get(transactional_id)
             if known is not None and known.producer_id == producer_id and known.epoch == epoch:
                 return

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
+LONGEST = 1024
+"""Characters of a name that is remembered (Kafka's topics have at most 249); longer ones are passed over."""
+
 Key = TypeVar("Key")
 Value = TypeVar("Value")
+
+
+def memorable(*names: str) -> bool:
+    """Whether none of these names is longer than what is kept."""
+    return all(len(name) <= LONGEST for name in names)
 
 
 class Table(dict[Key, Value], Generic[Key, Value]):
