@@ -28,6 +28,11 @@ def write_stats(stats: Mapping[str, Any], times: CaptureInfo, sink: Sink, full: 
     """Writes the object of ``kdissect stats --format json`` as tables; ``times`` gives the times that it has as text."""
     printer = TreePrinter(sink)
     _overview(stats, times, printer, sink.clock)
+    write_tables(stats, sink, printer, full)
+
+
+def write_tables(stats: Mapping[str, Any], sink: Sink, printer: TreePrinter, full: bool = False) -> None:
+    """Writes only the tables."""
     for title, rows, columns in _tables(stats):
         if not rows:
             continue

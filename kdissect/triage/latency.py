@@ -31,10 +31,10 @@ MOST_ENDS: Final = 10_000
 class _Row:
     """One API of one broker."""
 
-    __slots__ = ("answers", "broker_ms", "evidence", "polls", "throttled", "wire_ms")
+    __slots__ = ("answers", "broker_ms", "evidence", "polls", "stalls", "throttled", "wire_ms")
 
     def __init__(self, budget: Budget) -> None:
-        self.answers = self.polls = self.throttled = 0
+        self.answers = self.polls = self.stalls = self.throttled = 0
         self.wire_ms = Latencies(budget)
         self.broker_ms = Latencies(budget)
         self.evidence = Evidence()
@@ -82,6 +82,7 @@ class Latency:
                 row.broker_ms.add(took)
                 if took >= self._slow:
                     row.evidence.add(exchange, took)
+                    row.stalls += took >= self._limits.stall_ms
 
     def _row(self, broker: str, key: int) -> _Row:
         if len(self._rows) >= MOST_ROWS:
@@ -109,7 +110,8 @@ class Latency:
             self._table.append(split)
             judged = row.answers - row.throttled
             often = row.evidence.count >= self._limits.slow_share * judged
-            if row.evidence.count >= self._limits.slow_count and often and (far or 0.0) < self._slow / 2:
+            slow_enough = (row.evidence.count >= self._limits.slow_count and often) or row.stalls >= self._limits.stall_count
+            if slow_enough and (far or 0.0) < self._slow / 2:
                 slow.setdefault(broker, []).append((key, row, split))
         self._table.sort(key=lambda split: (split["broker"], -split["answers"]))
         for broker, rows in slow.items():
@@ -129,7 +131,7 @@ class Latency:
             "warning",
             "Broker answers slowly",
             f"Broker {broker} took {duration_ms(self._slow)} or more for {apis}; {split['api']} p95 {duration_ms(times['p95'])}, "
-            f"p99 {duration_ms(times['p99'])} without waiting, throttling or network"
+            f"max {duration_ms(times['max'])} without waiting, throttling or network"
             + (f" (round trip {duration_ms(split['rtt_ms'])})" if split["rtt_ms"] is not None else "")
             + f". Felt by {clients_text(evidence)}.",
             evidence,

@@ -20,6 +20,8 @@ class Thresholds:
     slow_ms: float = _limit(200, "broker time of a request that need not wait; a healthy broker takes single milliseconds")
     slow_count: float = _limit(10, "slow answers of one broker and API: fewer are a pause for garbage collection or a first use")
     slow_share: float = _limit(0.05, "share of a broker's answers that are slow before its p95 is")
+    stall_ms: float = _limit(1000, "broker time at which pipelines of producers and consumers stand still")
+    stall_count: float = _limit(3, "answers of one broker and API that took so long; one may be chance")
     retransmit_share: float = _limit(0.01, "retransmitted share of a connection's bytes from which on TCP itself slows down")
     retransmit_bytes: float = _limit(10_000, "retransmitted bytes below which a share says nothing")
     rtt_ms: float = _limit(50, "round trip of TCP's handshake from which on the network is what makes requests slow")
