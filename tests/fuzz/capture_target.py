@@ -18,18 +18,23 @@ from tests.support.packets import Packet, pcap, pcapng
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 NAMES = ("mock-librdkafka", "mock-aiokafka", "zookeeper-0.8.2.2", "groups-4.4.0", "share-4.4.0", "produce-3.9.2")
-PACKETS = 10
+PACKETS = (2, 3, 4, 6, 10)
+"""Packets of a window: most are small, for small ones are quick."""
 SMALL = replace(DEFAULT, message=1 << 16, held=1 << 16, backlog=1 << 15, total=1 << 20, pending=50)
 
 
 def captures(data: bytes) -> None:
-    """Nothing is raised, every row can be written, every byte is accounted for, and it takes no longer than a second a megabyte."""
+    """Nothing is raised, every row can be written, every byte accounted for, and it takes no longer than a second a megabyte."""
     handle = os.memfd_create("capture")
     started = time.process_time()
     try:
         os.write(handle, data)
         limits = SMALL if len(data) % 3 == 0 else DEFAULT
-        options = Options(limits=limits, chunk_bytes=(1 << 16) if len(data) % 4 else 1 + len(data) // 3, records="full" if len(data) % 2 else "heads")
+        options = Options(
+            limits=limits,
+            chunk_bytes=(1 << 16) if len(data) % 4 else 1 + len(data) // 3,
+            records="full" if len(data) % 2 else "heads",
+        )
         dissection = Dissection([f"/proc/self/fd/{handle}"], options, lambda warning: None)
         for batch in dissection.batches():
             for exchange in batch:
@@ -51,9 +56,9 @@ def capture_seeds() -> Iterator[bytes]:
     rng = random.Random(1)
     for name in NAMES:
         packets = _packets(name)
-        for _ in range(12):
-            start = rng.randrange(max(1, len(packets) - PACKETS))
-            window = packets[start : start + PACKETS]
+        for _ in range(40):
+            start = rng.randrange(len(packets) - max(PACKETS))
+            window = packets[start : start + rng.choice(PACKETS)]
             if rng.random() < 0.5:
                 window = disturb(window, rng, 0.05, 0.05, 0.1)
             built = [Packet(raw.data[:1500], raw.time_ns, raw.length) for raw in window]
