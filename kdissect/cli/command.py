@@ -28,6 +28,16 @@ class Command(click.Command):
         super().__init__(*arguments, **options)
         self.examples = examples
 
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """With what the user's configuration file says as defaults."""
+        if parent is not None and "default_map" not in extra:
+            from kdissect.cli.config import defaults
+
+            extra["default_map"] = defaults(self, info_name or "")
+        return super().make_context(info_name, args, parent, **extra)
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):

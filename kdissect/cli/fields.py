@@ -22,33 +22,28 @@ _EXAMPLES = [
 
 @click.command(cls=Command, examples=_EXAMPLES, short_help="List the fields that filters can name.")
 @click.argument("pattern", required=False)
-@common.option(
-    "-f",
-    "--format",
-    "output",
-    section=common.OUTPUT,
-    type=common.FormatType(),
-    metavar="FORMAT",
-    help="table (default on a terminal), text (default in a pipe), ndjson, json or csv; plugins may add more.",
-)
+@common.format_option
+@common.output_file
 @common.color
+@common.pager
 @common.quiet
-def command(pattern: str | None, output: Format | None, color: str, quiet: bool) -> int:
+def command(pattern: str | None, output: Format | None, out: str | None, color: str, use_pager: bool, quiet: bool) -> int:
     """List the fields that filters (-Y) can name: type, meaning, and the APIs with the versions that have them.
 
     PATTERN narrows the list to fields with that text in name, type or meaning;
     with * or ? it is a shell pattern for the whole name. A type with [] has many
     values: a condition is true when any of them passes.
     """
+    from kdissect.cli.listing import Run
     from kdissect.report.filter_fields import FIELDS, matching
 
-    host = common.host()
-    sink = common.make_sink(color, utc=True)
-    chosen = output or host.formats["table" if sink.terminal else "text"]
+    run = Run((), utc=True, output=output, out=out, color=color, use_pager=use_pager)
+    chosen = run.format(run.looked_at)
     found = matching(pattern)
-    writer = chosen.open(FIELDS, sink)
-    writer.write(found)
-    writer.finish()
+    with run.sink(machine=chosen.machine) as sink:
+        writer = chosen.open(FIELDS, sink)
+        writer.write(found)
+        writer.finish()
     if not found and not quiet:
         common.say(f"no field has {pattern!r} in its name, type or meaning")
     return 0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+import re
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
@@ -10,6 +11,9 @@ from kdissect.cli import common
 
 if TYPE_CHECKING:
     from kdissect.filter import Filter, FilterError
+
+_COMPARED: Final = re.compile(r"([\w.]+)\s*(?:[=!]==?|\bin\s*\{[^}]*|\bin\s*)\s*$")
+"""A field with a comparison behind it, at the end of what has been typed."""
 
 
 class FilterUsage(click.BadParameter):
@@ -42,14 +46,34 @@ class FilterType(click.ParamType):  # type: ignore[type-arg]
 
         from kdissect.filter.fields import decoded_fields, flat_fields
 
-        start = max(incomplete.rfind(char) for char in " (!&|") + 1
+        start = max(incomplete.rfind(char) for char in " (!&|=,{") + 1
         word = incomplete[start:]
+        values = _values(incomplete[:start])
+        if values is not None:
+            return [CompletionItem(incomplete[:start] + name) for name in values if name.lower().startswith(word.lower())]
         names = flat_fields() if "." not in word else {**flat_fields(), **decoded_fields()}
         return [
             CompletionItem(incomplete[:start] + name, help=field.description)
             for name, field in names.items()
             if name.startswith(word)
         ]
+
+
+def _values(before: str) -> list[str] | None:
+    """Names that can stand behind the beginning of a filter; None where a field is to follow."""
+    asked = _COMPARED.search(before)
+    if asked is None:
+        return None
+    from kdissect import schema
+
+    match asked[1].rpartition(".")[2]:
+        case "api":
+            return [head.name for head in schema.apis()]
+        case "error" | "error_code" | "error_codes":
+            return list(schema.error_codes().values())
+        case "outcome":
+            return ["answered", "no_reply_expected", "unanswered", "request_missing"]
+    return []
 
 
 display_filter = common.option(

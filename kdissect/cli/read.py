@@ -12,6 +12,7 @@ from kdissect.cli.command import Command
 
 if TYPE_CHECKING:
     from kdissect.exchange import Exchange
+    from kdissect.report.packets.choice import Choice
     from kdissect.report.source import Source
     from kdissect.report.view import View
 
@@ -108,6 +109,9 @@ def command(
     host = common.host()
     if view not in host.listings:
         raise click.BadParameter(f"{view!r} is none of {', '.join(host.listings)}", param_hint="'--view'")
+    if run.redact and packets is not None:
+        why = "-w writes packets as they are; --redact-values cannot reach into them"
+        raise click.UsageError(why, click.get_current_context())
     if scrub and packets is None:
         raise click.UsageError("--scrub is for packets: add -w PCAPNG", click.get_current_context())
     listed = host.listings[view]
@@ -124,7 +128,7 @@ def command(
     paths = any("." in name for name in (*(run.columns or ()), run.sort or ""))
     # A tree shows bodies without being for programs.
     full = group_by is None and bodies and (wanted.machine or wanted.name == "tree" or paths)
-    flat = not full and packets is None and view == "exchanges"
+    flat = packets is None and view == "exchanges" and (not full or (wanted.name == "ndjson" and run.columns is None))
     dissection = run.dissection("full" if full else "heads", flat)
     choice = _choose_packets(run, packets, scrub)
     code = run.write(
@@ -137,8 +141,10 @@ def command(
         seen=choice.add if choice is not None else None,
     )
     if choice is not None and packets is not None:
-        for line in choice.write(packets):
-            common.say(line) if not run.quiet else None
+        lines = choice.write(packets)
+        if not run.quiet:
+            for line in lines:
+                common.say(line)
     return code
 
 
@@ -154,7 +160,7 @@ def _failed(batch: Sequence[Exchange]) -> Sequence[Exchange]:
     return [exchange for exchange in batch if exchange.error_codes or exchange.findings]
 
 
-def _choose_packets(run: listing.Run, packets: str | None, scrub: bool) -> Any:
+def _choose_packets(run: listing.Run, packets: str | None, scrub: bool) -> Choice | None:
     if packets is None:
         return None
     from kdissect.lookahead import can_look_ahead
@@ -163,4 +169,6 @@ def _choose_packets(run: listing.Run, packets: str | None, scrub: bool) -> Any:
     if not can_look_ahead(run.files):
         raise click.UsageError("-w reads the captures twice: give files, not a pipe", click.get_current_context())
     common.not_an_input(packets, run.files)
+    if run.show_secrets and not scrub:
+        common.warn(f"{packets} may hold logins, passwords and settings; --scrub blanks them")
     return Choice(run.files, scrub, common.warn)

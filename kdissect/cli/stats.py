@@ -39,7 +39,9 @@ _EXAMPLES = [
     help="table (default) or json.",
 )
 @common.color
+@common.pager
 @common.quiet
+@common.verbose
 def command(
     files: tuple[str, ...],
     only: Filter | None,
@@ -49,7 +51,9 @@ def command(
     utc: bool,
     output: str,
     color: str,
+    use_pager: bool,
     quiet: bool,
+    verbose: bool,
 ) -> int:
     """Count and measure what is in captures: by API, client, topic and error.
 
@@ -62,28 +66,33 @@ def command(
     opaque (no schema, or no request), skipped while looking for the next message,
     duplicate (retransmitted), and missing from the capture.
     """
+    from kdissect.cli.pager import paged
+    from kdissect.cli.progress import Progress
     from kdissect.dissect import Dissection, Options
-    from kdissect.report.closing import nothing_found
+    from kdissect.report.closing import details, nothing_found
     from kdissect.report.formats.json_lines import encode
     from kdissect.report.sink import Output
     from kdissect.report.stats import Stats
 
-    common.host()  # What plugins add to the schema counts here too.
+    host = common.host()  # What plugins add to the schema counts here too.
     dissection = Dissection(files, Options(records=records_level(only, "heads"), filter=only, flat=True), common.warn)
     stats, window = Stats(), Window(since, until)
-    for batch in dissection.batches():
+    for batch in Progress(dissection, not quiet).over(dissection.batches()):
         stats.add(window.keep(batch, dissection.segmenter.first_time_ns))
-    sink = common.make_sink(color, utc)
     tables = stats.to_json(dissection)
-    if output == "json":
-        printed = Output(sink)
-        printed.write(encode(tables, sink) + b"\n")
-        printed.flush()
-    else:
-        from kdissect.report.stats_tables import write_stats
+    with paged(common.make_sink(color, utc), use_pager and output != "json") as sink:
+        if output == "json":
+            printed = Output(sink)
+            printed.write(encode(tables, sink) + b"\n")
+            printed.flush()
+        else:
+            from kdissect.report.stats_tables import write_stats
 
-        write_stats(tables, dissection.capture, sink, full)
+            write_stats(tables, dissection.capture, sink, full)
     code = common.complain(dissection)
     if not quiet and not code and not any(c.protocol == "kafka" for c in dissection.connections):
         common.say(nothing_found(dissection))
+    if verbose and not quiet:
+        for line in details(dissection, host):
+            common.say(line)
     return code

@@ -110,6 +110,8 @@ def _part_node(label: str, part: RecordPart, value: Any, how: Reading) -> Node:
             node.note = f"decoded by {escape(name)}"
             return node
         return Node(label, bytes_text(raw, how.full), "text", size(len(raw)) if len(raw) >= 1000 else "")
+    if isinstance(value, dict) and set(value) == {"redacted"}:
+        return Node(label, count(value["redacted"], "byte"), "quiet", "not shown")
     if isinstance(value, dict):
         return object_node(label, value, part.topic, how, None)
     return plain_node(label, value, how)
