@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from kdissect.filter import Filter
 
 
+_CHUNK_WITH_BODIES = 4 << 20
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """What a dissection is to deliver."""
@@ -52,7 +55,8 @@ class Options:
     guess_versions: bool = False
     """Read API versions newer than the schema as the newest that it has, where that fits; ``api.unknown_version`` stays."""
     flat: bool = False
-    """Only the flat fields of exchanges are wanted: most come without messages, frames and what was observed of them.
+    """Only the contract's fields of exchanges are wanted: most come without frames and what was observed of them, and, unless
+    ``records`` is ``full``, without messages.
     Has no effect together with a filter, a time window or sorting."""
     bulk: bool = True
     """Take in columns what is in perfect order; False: feed all segments one by one, with the same results, slowly."""
@@ -118,7 +122,9 @@ class Dissection:
     ) -> None:
         """``describer`` replaces the one that makes exchanges, for whoever wants less than exchanges."""
         self.options = options
-        self.reader: CaptureReader = open_captures(paths, chunk_bytes=options.chunk_bytes, on_warning=on_warning)
+        # Decoded bodies take many times the room of their bytes.
+        chunk_bytes = min(options.chunk_bytes, _CHUNK_WITH_BODIES) if options.records == "full" else options.chunk_bytes
+        self.reader: CaptureReader = open_captures(paths, chunk_bytes=chunk_bytes, on_warning=on_warning)
         self.endpoints = Endpoints()
         self.segmenter = Segmenter(self.endpoints)
         self.table = ConnectionTable()
@@ -126,7 +132,7 @@ class Dissection:
         self.capture = CaptureInfo(list(paths))
         self.connections: list[Connection] = []
         self.ledger = Ledger()
-        decoding = DecodeOptions(
+        decoding = self._decoding = DecodeOptions(
             show_secrets=options.show_secrets, records=options.records, guess_versions=options.guess_versions
         )
         rereadable = describer is None and can_look_ahead(paths)
@@ -137,7 +143,7 @@ class Dissection:
         self._timers = Timers(options.limits)
         self._parts = Parts(self._sessions, self._timers, options.bulk)
         whole = options.since_ns is None and options.until_ns is None and options.filter is None and options.sort is None
-        flat = options.flat and options.records != "full" and whole and describer is None
+        flat = options.flat and whole and describer is None
         self._releaser = Releaser(self.reader.files, self.endpoints, self.state) if flat else None
         self._plain: list[Plain] = []
         self._clock = UNSTAMPED
@@ -190,7 +196,7 @@ class Dissection:
             touched.update(part.advanced)
             for rows in part.settled:
                 if self._releaser is not None:
-                    plain, others = sift(rows, self.options.records != "skip")
+                    plain, others = sift(rows, self._decoding, self.state)
                     self._plain.append(plain)
                     done += others
                 else:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, overload
+from typing import Literal, NamedTuple, overload
 
 import numpy as np
+import orjson
 
 from kdissect import schema
 from kdissect.columnar.flat import ABSENT
 from kdissect.columnar.walk import Flags
 from kdissect.exchange import Exchange
 from kdissect.model import Int64s
+from kdissect.schema.message import Message
 
 
 class ConnectionText(NamedTuple):
@@ -73,6 +75,8 @@ class Columns:
     error_lists: list[list[str]]
     topic_lists: list[list[str]]
     group_lists: list[list[str]]
+    bodies: list[bytes] | None
+    """``"request":...,"response":...`` as JSON, where bodies are wanted."""
 
     def __len__(self) -> int:
         return len(self.index)
@@ -81,7 +85,7 @@ class Columns:
 class ExchangeBatch(Sequence[Exchange]):
     """Exchanges in order of release: some as objects, the others in columns.
 
-    Those in columns have no bodies and no frames when they are made objects.
+    Those in columns have no frames when they are made objects; their bodies, where wanted, are read back from the JSON.
     """
 
     def __init__(self, columns: Columns, objects: dict[int, Exchange]) -> None:
@@ -155,7 +159,17 @@ class ExchangeBatch(Sequence[Exchange]):
             topics=list(c.topic_lists[int(c.topics[row])]),
             groups=list(c.group_lists[int(c.groups[row])]),
             principal=connection.principal,
+            request=self._message(row, "request"),
+            response=self._message(row, "response"),
         )
+
+    def _message(self, row: int, kind: Literal["request", "response"]) -> Message | None:
+        c = self.columns
+        body = None if c.bodies is None else orjson.loads(b"{%b}" % c.bodies[row])[kind]
+        if body is None:
+            return None
+        key = int(c.api_key[row])
+        return Message(schema.api_name(key), key, kind, int(c.api_version[row]), {}, body, None, 0, (), None)
 
 
 def latency_ms(columns: Columns, which: Int64s | Flags) -> list[float]:

@@ -1,4 +1,4 @@
-"""Writes a batch of exchanges as NDJSON without bodies, column by column; the same bytes as one by one."""
+"""Writes a batch of exchanges as NDJSON, column by column; the same bytes as one by one."""
 
 from __future__ import annotations
 
@@ -19,29 +19,32 @@ _YEARS = range(-30_000_000_000, 250_000_000_000)
 """Seconds since the epoch, within the years of four digits; any other time is written one by one."""
 
 
-def write_flat(batch: ExchangeBatch) -> bytes:
-    """Every exchange of the batch on a line of its own."""
+def write_lines(batch: ExchangeBatch, bodies: bool) -> bytes:
+    """Every exchange of the batch on a line of its own; ``bodies`` only where the columns have them."""
     columns = batch.columns
     if not len(columns) or not _plain_times(columns):
-        return b"".join(_line(batch, place) for place in range(len(batch)))
-    lines = _lines(columns)
+        return b"".join(_line(batch, place, bodies) for place in range(len(batch)))
+    lines = [line.encode() for line in _lines(columns)]
+    if bodies and columns.bodies is not None:
+        lines = [b"%b,%b}\n" % pair for pair in zip(lines, columns.bodies, strict=True)]
+    else:
+        lines = [line + b"}\n" for line in lines]
     if not batch.objects:
-        return "".join(lines).encode()
+        return b"".join(lines)
     out: list[bytes] = []
     begin = 0
     places = columns.place
     for place in sorted(batch.objects):
         end = int(np.searchsorted(places, place))
         if end > begin:
-            out.append("".join(lines[begin:end]).encode())
-        out.append(_line(batch, place))
+            out += lines[begin:end]
+        out.append(_line(batch, place, bodies))
         begin = end
-    out.append("".join(lines[begin:]).encode())
-    return b"".join(out)
+    return b"".join([*out, *lines[begin:]])
 
 
-def _line(batch: ExchangeBatch, place: int) -> bytes:
-    return dumps(batch[place].to_contract(bodies=False)) + b"\n"
+def _line(batch: ExchangeBatch, place: int, bodies: bool) -> bytes:
+    return dumps(batch[place].to_contract(bodies)) + b"\n"
 
 
 def _plain_times(columns: Columns) -> bool:
@@ -59,7 +62,7 @@ def _texts(values: Sequence[object]) -> list[str]:
 
 
 def _lines(c: Columns) -> list[str]:
-    """The exchanges in columns.
+    """The exchanges in columns, each up to its bodies.
 
     Most of a line is the same for all exchanges of a connection, an API, a topic: such pieces are written once,
     and a line is put together from them and a few numbers.
@@ -168,6 +171,6 @@ def _tails(c: Columns) -> tuple[list[str], list[int]]:
                 "principal": principal_of.get(connection),
                 "findings": [],
             }
-            texts.append(_text(row)[1:] + "\n")
+            texts.append(_text(row)[1:-1])
         out.append(number)
     return texts, out

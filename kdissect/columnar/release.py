@@ -10,6 +10,7 @@ import numpy as np
 from kdissect import schema
 from kdissect.capture import CaptureFile
 from kdissect.columnar.batch import Columns, ConnectionText, ExchangeBatch, FileText
+from kdissect.columnar.bodies import write_bodies
 from kdissect.columnar.flat import Mention, Spoken, speak
 from kdissect.exchange import Exchange
 from kdissect.model import Int64s
@@ -18,6 +19,7 @@ from kdissect.protocol.correlate import Settled
 from kdissect.protocol.session import Session
 from kdissect.protocol.state import State
 from kdissect.protocol.topic_ids import may_carry_metadata, shows_topic_ids
+from kdissect.schema.message import DecodeOptions
 from kdissect.stream.endpoints import Endpoints
 
 Item = tuple[Settled, Session]
@@ -31,18 +33,26 @@ class Plain:
 
     rows: Rows
     spoken: Spoken
+    bodies: list[bytes] | None
+    """``"request":...,"response":...`` as JSON, where bodies are wanted."""
 
     def pick(self, which: Int64s) -> Plain:
         """Some of them."""
         spoken = self.spoken
         names = ("left", "topics", "groups", "errors", "throttle_ms")
-        return Plain(self.rows.pick(which), replace(spoken, **{name: getattr(spoken, name)[which] for name in names}))
+        bodies = None if self.bodies is None else [self.bodies[row] for row in which.tolist()]
+        picked = replace(spoken, **{name: getattr(spoken, name)[which] for name in names})
+        return Plain(self.rows.pick(which), picked, bodies)
 
 
-def sift(rows: Rows, check_records: bool) -> tuple[Plain, list[Item]]:
-    """Divide what was settled in bulk into what can stay in columns and what must be looked at one by one."""
-    spoken = speak(rows, check_records)
-    return Plain(rows, spoken).pick(np.flatnonzero(~spoken.left)), _singly(rows, np.flatnonzero(spoken.left))
+def sift(rows: Rows, decoding: DecodeOptions, state: State) -> tuple[Plain, list[Item]]:
+    """Divide what was settled in bulk into what can stay in columns and what must be looked at one by one.
+
+    With ``decoding.records`` "full" the bodies are wanted too.
+    """
+    spoken = speak(rows, decoding.records == "heads")
+    bodies = write_bodies(rows, spoken, decoding, state.topic_names.get) if decoding.records == "full" else None
+    return Plain(rows, spoken, bodies).pick(np.flatnonzero(~spoken.left)), _singly(rows, np.flatnonzero(spoken.left))
 
 
 def _singly(rows: Rows, which: Int64s) -> list[Item]:
@@ -153,6 +163,7 @@ class Releaser:
             ],
             error_lists=[[schema.error_name(code) for code in codes] for p in plain for codes in p.spoken.error_lists],
             topic_lists=names.lists,
+            bodies=self._bodies(plain, order),
             group_lists=[list(groups) for p in plain for groups in p.spoken.group_lists],
         )
         for name in Columns.__slots__:
@@ -160,6 +171,13 @@ class Releaser:
             if isinstance(column, np.ndarray):
                 setattr(columns, name, column[order])
         return columns
+
+    @staticmethod
+    def _bodies(plain: list[Plain], order: Int64s) -> list[bytes] | None:
+        if any(part.bodies is None for part in plain):
+            return None
+        bodies = [body for part in plain for body in part.bodies or ()]
+        return [bodies[row] for row in order.tolist()]
 
     def _connection(self, session: Session) -> ConnectionText:
         ends, client_side = session.incarnation.endpoints, session.client or 0

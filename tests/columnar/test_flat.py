@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 
 from kdissect.columnar.batch import ExchangeBatch
 from kdissect.dissect import Dissection, Options
+from kdissect.report.closing import Summary
+from kdissect.report.exchanges import EXCHANGES
+from kdissect.report.formats.json_lines import JsonLines
+from kdissect.report.sink import Sink
+from kdissect.report.stats import Stats
 from kdissect.wire.json import dumps
 from tests.bench.conversations import KINDS
 from tests.bench.traffic import Plan, generate
@@ -43,6 +49,52 @@ def test_generated_traffic(kind: str, tmp_path: Path) -> None:
         got = told(path, True, 16 << 20, records)
         assert got[:2] == expected[:2]
         assert kind.startswith("bulk") or got[2] > len(got[0]) // 2
+
+
+def lines(path: Path, bodies: bool, bulk: bool) -> bytes:
+    """What ``read -f ndjson`` writes."""
+    records = "full" if bodies else "heads"
+    options = Options(flat=bulk, bulk=bulk, records=records)  # type: ignore[arg-type]
+    dissection = Dissection([str(path)], options, lambda _: None)
+    stream = BytesIO()
+    writer = JsonLines(EXCHANGES, Sink(stream, bodies=bodies))
+    for batch in dissection.batches():
+        writer.write(batch)
+    writer.finish()
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("bodies", [False, True], ids=["flat", "bodies"])
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+def test_ndjson_of_committed_captures(path: Path, bodies: bool) -> None:
+    assert lines(path, bodies, True) == lines(path, bodies, False)
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_ndjson_and_stats_of_generated_traffic(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "capture.pcap"
+    generate(Plan(kind, 4_000_000, connections=5), path)
+    for bodies in (False, True):
+        assert lines(path, bodies, True) == lines(path, bodies, False)
+    tables = []
+    for flat in (False, True):
+        dissection = Dissection([str(path)], Options(flat=flat, bulk=flat, records="heads"), pytest.fail)
+        stats, summary = Stats(), Summary()
+        for batch in dissection.batches():
+            stats.add(batch)
+            summary.add(batch)
+        tables.append((dumps(stats.to_json(dissection)), summary.lines(dissection)))
+    assert tables[0] == tables[1]
+
+
+def test_exchanges_in_columns_have_their_bodies_when_made_objects(tmp_path: Path) -> None:
+    path = tmp_path / "capture.pcap"
+    generate(Plan("chatty", 400_000, connections=3), path)
+    told = [
+        [dumps(exchange.to_contract()) for exchange in Dissection([str(path)], Options(flat=flat), pytest.fail)]
+        for flat in (False, True)
+    ]
+    assert told[0] == told[1]
 
 
 def test_slices_and_places(tmp_path: Path) -> None:

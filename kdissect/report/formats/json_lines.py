@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Generic
 
 from kdissect.columnar.batch import ExchangeBatch
-from kdissect.columnar.ndjson import write_flat
+from kdissect.columnar.ndjson import write_lines
 from kdissect.report.escape import json_for_terminal
 from kdissect.report.sink import Output, Sink
 from kdissect.report.view import Row, View
@@ -20,8 +20,9 @@ class JsonLines(Generic[Row]):
         self._to_json, self._sink, self._output = view.to_json, sink, Output(sink)
 
     def write(self, rows: Sequence[Row]) -> None:
-        if isinstance(rows, ExchangeBatch) and not self._sink.terminal and not self._sink.bodies:
-            self._output.write(write_flat(rows))
+        bodies = self._sink.bodies
+        if isinstance(rows, ExchangeBatch) and not self._sink.terminal and (rows.columns.bodies is not None or not bodies):
+            self._output.write(write_lines(rows, bodies))
         else:
             for row in rows:
                 self._output.write(encode(self._to_json(row, self._sink.bodies), self._sink) + b"\n")
