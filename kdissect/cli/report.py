@@ -165,7 +165,7 @@ def command(
 
     limits: Thresholds = Thresholds().with_settings(settings)
     if html is not None:
-        _refuse_input(html, files)
+        common.not_an_input(html, files)
     reporter = Reporter(common.host(), limits, target)
     records = "full" if record_values else records_level(only, "heads")
     dissection = Dissection(files, Options(records=records, filter=only, show_secrets=show_secrets), common.warn)
@@ -178,7 +178,7 @@ def command(
         from kdissect.report.html.page import render
 
         with open(html, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(render(report))
+            file.write(render(report, common.host()))
         if not quiet:
             common.say(f"wrote {html}: {report.data['summary']['verdict']}")
     if html is None or output != "table":
@@ -207,13 +207,3 @@ def _write(report: Any, output: str, sink: Any, full: bool) -> None:
 
         printed.write(markdown(report).encode(errors="backslashreplace"))
     printed.flush()
-
-
-def _refuse_input(target: str, files: tuple[str, ...]) -> None:
-    """The page must not be written over a capture."""
-    from pathlib import Path
-
-    page = Path(target)
-    for file in files:
-        if file != "-" and page.exists() and Path(file).exists() and page.samefile(file):
-            raise click.UsageError(f"{target} is one of the captures; nothing was written", click.get_current_context())

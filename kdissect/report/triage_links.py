@@ -51,15 +51,17 @@ class Links:
                     counts[1] += (sent if key == PRODUCE else received) // len(exchange.topics)
 
     def to_json(self, connections: Sequence[Connection]) -> dict[str, Any]:
-        """``brokers`` and ``topics``: lists of links, the heaviest first."""
+        """``brokers``, ``topics`` and ``broker_topics``: lists of links, the heaviest first."""
         ends = {connection.number: connection for connection in connections}
         to_brokers: dict[tuple[str, str | None, str], list[int]] = {}
         for (number, client_id), counts in self._brokers.items():
             client = ends[number].client.rpartition(":")[0], client_id
             _add(to_brokers, (*client, ends[number].broker), counts)
         to_topics: dict[tuple[str, str | None, str, str], list[int]] = {}
+        through: dict[tuple[str, str], list[int]] = {}
         for (number, client_id, topic, how), counts in self._topics.items():
             _add(to_topics, (ends[number].client.rpartition(":")[0], client_id, topic, how), counts)
+            _add(through, (ends[number].broker, topic), counts)
         return {
             "brokers": [
                 {"client": host, "client_id": client_id, "broker": broker, "exchanges": counts[0], "bytes": counts[1]}
@@ -68,6 +70,10 @@ class Links:
             "topics": [
                 {"client": host, "client_id": client_id, "topic": topic, "how": how, "exchanges": counts[0], "bytes": counts[1]}
                 for (host, client_id, topic, how), counts in sorted(to_topics.items(), key=lambda item: -item[1][1])[:SHOWN]
+            ],
+            "broker_topics": [
+                {"broker": broker, "topic": topic, "exchanges": counts[0], "bytes": counts[1]}
+                for (broker, topic), counts in sorted(through.items(), key=lambda item: -item[1][1])[:SHOWN]
             ],
             "brokers_in_all": len(to_brokers),
             "topics_in_all": len(to_topics),

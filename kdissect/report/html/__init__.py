@@ -1,0 +1,1 @@
+"""The triage report as one self-contained HTML page."""
