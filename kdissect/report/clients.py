@@ -112,7 +112,16 @@ CLIENTS: View[Values] = View(
     columns=(
         Column("client", text("client", "address", "(all others)"), rank=80, maximum=40),
         Column("client id", text("client_id", "name"), rank=0, minimum=10, comfort=20, maximum=60),
-        Column("software", listed("software", "", 2), rank=85, minimum=12, comfort=24, maximum=50, plain=all_listed("software")),
+        Column(
+            "software",
+            listed("software", "", 2),
+            rank=85,
+            minimum=12,
+            comfort=24,
+            maximum=50,
+            plain=all_listed("software"),
+            spare=True,
+        ),
         Column(
             "principal",
             listed("principals", "name", 2),
@@ -121,11 +130,21 @@ CLIENTS: View[Values] = View(
             comfort=9,
             maximum=40,
             plain=all_listed("principals"),
+            spare=True,
             key="principals",
         ),
         Column("connections", number("connections"), rank=20, right=True),
         Column("topics", listed("topics", "name", 2), rank=65, minimum=8, comfort=14, maximum=40, plain=all_listed("topics")),
-        Column("groups", listed("groups", "name", 2), rank=30, minimum=8, comfort=10, maximum=30, plain=all_listed("groups")),
+        Column(
+            "groups",
+            listed("groups", "name", 2),
+            rank=30,
+            minimum=8,
+            comfort=10,
+            maximum=30,
+            plain=all_listed("groups"),
+            spare=True,
+        ),
         Column(
             "apis", _apis, rank=28, minimum=12, comfort=24, maximum=60, plain=lambda r, _: ", ".join(api_words(r["apis"])) or "-"
         ),

@@ -169,7 +169,7 @@ FAILURES: View[Exchange] = replace(
     EXCHANGES,
     columns=(
         *(column for column in EXCHANGES.columns if column.title not in ("request", "response", "outcome")),
-        Column("outcome", lambda e, _: _wrong(e), rank=0, minimum=24, comfort=40, maximum=160),
+        Column("outcome", lambda e, _: _wrong(e), rank=0, minimum=24, comfort=40, maximum=160, wrap=True),
     ),
 )
 """The same for exchanges in which something went wrong: it is spelled out, sizes make room."""

@@ -90,6 +90,7 @@ GROUPS: View[GroupEvent] = View(
             minimum=24,
             maximum=300,
             key="text",
+            wrap=True,
         ),
     ),
     keys=(

@@ -27,6 +27,20 @@ def cut(text: str, width: int) -> str:
     return set_cell_size(text, width - 1).rstrip() + "…"
 
 
+def wrapped(text: str, width: int, most: int = 6) -> list[str]:
+    """``text`` in lines of at most ``width`` cells, broken between words where there are any; the rest behind ``most`` is cut."""
+    lines: list[str] = []
+    rest = text
+    while cells(rest) > width and len(lines) < most - 1:
+        head = rest[:width] if rest.isascii() else set_cell_size(rest, width).rstrip()
+        blank = head.rfind(" ")
+        if blank > width // 3 and len(rest) > len(head) and rest[len(head)] != " ":
+            head = head[:blank]
+        lines.append(head.rstrip())
+        rest = rest[len(head) :].lstrip()
+    return [*lines, cut(rest, width)]
+
+
 def pad(text: str, width: int, right: bool) -> str:
     """``text`` filled with blanks to ``width`` cells."""
     space = " " * (width - cells(text))

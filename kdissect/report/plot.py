@@ -13,6 +13,8 @@ from kdissect.report.tallies import Values
 
 HEIGHT: Final = 6
 _BLOCKS: Final = " ▁▂▃▄▅▆▇█"
+_BEHIND: Final = "░"
+"""A full cell of what is drawn behind, where colours do not tell."""
 _GUTTER: Final = 9
 LEAST_WIDTH: Final = 24
 
@@ -68,9 +70,10 @@ def _panel(
     title: str, say: Callable[[float], str], series: Sequence[Series], width: int, height: int, sink: Sink, output: Output
 ) -> None:
     top = max((value for _, _, values in series for value in values if value), default=0.0)
-    legend = [(f"{'':>{_GUTTER}} ", ""), (title, "heading"), ("  ", "")]
+    legend = [(f"{'':>{_GUTTER}} ", ""), (title, "heading")]
     for name, style, _ in reversed(series):
-        legend += [("█ ", style), (f"{name}  ", "quiet")]
+        mark = "█" if sink.color or name == series[0][0] else _BEHIND
+        legend += [("  ", ""), (mark, style), (f" {name}", "quiet")]
     _line(legend, sink, output)
     for level in range(height - 1, -1, -1):
         label = say(top) if level == height - 1 else say(top / 2) if level == height // 2 - 1 and height > 3 else ""
@@ -78,10 +81,12 @@ def _panel(
         parts: list[tuple[str, str]] = [(f"{label:>{_GUTTER}}", "quiet"), ("┤" if label else "│", "quiet")]
         for at in range(width):
             mark, style = " ", ""
-            for _, name, values in series:
+            for front, (_, name, values) in enumerate(series):
                 eighths = _eighths(values[at], top, height) - 8 * level
                 if eighths > 0:
                     mark, style = _BLOCKS[min(8, eighths)], name
+                    if front and not sink.color and eighths >= 8:
+                        mark = _BEHIND
                     break
             parts.append((mark, style))
         _line(parts, sink, output)

@@ -231,6 +231,7 @@ RECORDS: View[Record] = View(
             "headers",
             lambda r, _: Cell(_headers(r, False), "quiet"),
             rank=20,
+            spare=True,
             minimum=8,
             comfort=10,
             maximum=60,

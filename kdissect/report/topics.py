@@ -140,7 +140,9 @@ TOPICS: View[Values] = View(
             maximum=50,
             plain=all_listed("consumers"),
         ),
-        Column("groups", listed("groups", "name"), rank=25, minimum=8, comfort=12, maximum=40, plain=all_listed("groups")),
+        Column(
+            "groups", listed("groups", "name"), rank=25, minimum=8, comfort=12, maximum=40, plain=all_listed("groups"), spare=True
+        ),
         Column("compression", listed("compression"), rank=24, plain=all_listed("compression")),
         Column("acks", listed("acks"), rank=23, plain=all_listed("acks")),
         *tally_columns(10)[:3],

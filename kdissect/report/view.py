@@ -51,6 +51,10 @@ class Column(Generic[Row]):
     """Shown only where the column of this title had to go."""
     plain: Callable[[Row, Clock], str] | None = None
     """The text when piped, where it differs from the cell's."""
+    wrap: bool = False
+    """Text to be read whole: as the last column it goes on in further lines instead of being cut."""
+    spare: bool = False
+    """Left out of a table in which no row has a value for it."""
     headless: bool = False
     """Shown only where no headings stand above the rows: it says what :attr:`View.section` does."""
     key: str | None = None

@@ -19,11 +19,23 @@ from kdissect.report.layout import cells
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 SGR = re.compile(r"\x1b\[[0-9;]*m")
+CAPTURE = "captures/mock-aiokafka.pcapng"
 VIEWS = {
-    "read": ["read", "captures/mock-aiokafka.pcapng"],
-    "stats": ["stats", "captures/mock-aiokafka.pcapng"],
-    "show": ["show", "captures/mock-aiokafka.pcapng", "58"],
-    "show-bytes": ["show", "captures/mock-aiokafka.pcapng", "6", "--bytes"],
+    "read": ["read", CAPTURE],
+    "read-columns": ["read", CAPTURE, "--columns", "time,client_id,api,request.acks,request_bytes,outcome", "--limit", "14"],
+    "read-group-by-client": ["read", CAPTURE, "--group-by", "client"],
+    "read-tree": ["read", CAPTURE, "--format", "tree", "-Y", "api == JoinGroup"],
+    "stats": ["stats", CAPTURE],
+    "show": ["show", CAPTURE, "58"],
+    "show-bytes": ["show", CAPTURE, "6", "--bytes"],
+    "show-context": ["show", CAPTURE, "53", "--context", "2"],
+    "follow": ["follow", CAPTURE, "23"],
+    "records": ["records", CAPTURE],
+    "topics": ["topics", CAPTURE],
+    "groups": ["groups", CAPTURE],
+    "clients": ["clients", CAPTURE],
+    "timeline": ["timeline", CAPTURE],
+    "timeline-rows": ["timeline", CAPTURE, "--rows", "--interval", "500ms"],
 }
 
 

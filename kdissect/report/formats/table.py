@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Generic, NamedTuple
 
-from kdissect.report.layout import GAP, cells, cut, fit, pad
+from kdissect.report.layout import GAP, cells, cut, fit, pad, wrapped
 from kdissect.report.sink import Output, Sink
 from kdissect.report.style import RESET, STYLES, sgr
 from kdissect.report.view import Cell, Column, Row, View
@@ -59,6 +59,8 @@ class Table(Generic[Row]):
         self._output.flush()
 
     def _begin(self, more: bool = True) -> None:
+        if not more:
+            self._leave_out_spare()
         columns = self._columns
         natural = [max(cells(line[at].text) for line in self._waiting) for at in range(len(columns))]
         self._widths = fit(columns, natural, self._sink.width, more)
@@ -67,6 +69,16 @@ class Table(Generic[Row]):
             self._line(line, head)
         self._waiting.clear()
         self._heads.clear()
+
+    def _leave_out_spare(self) -> None:
+        """All rows are known: columns that may go if they are empty go."""
+        kept = [
+            at
+            for at, column in enumerate(self._columns)
+            if not (column.spare and column.rank and all(line[at].text in ("", "-") for line in self._waiting))
+        ]
+        self._columns = [self._columns[at] for at in kept]
+        self._waiting = [[line[at] for at in kept] for line in self._waiting]
 
     def _line(self, line: list[Cell], head: _Head) -> None:
         if head.section != self._section:
@@ -87,7 +99,7 @@ class Table(Generic[Row]):
 
     def _emit(self, line: list[Cell]) -> None:
         assert self._widths is not None
-        columns, parts, debt = self._columns, [], 0
+        columns, parts, debt, rest = self._columns, [], 0, []
         shown = list(self._widths.items())
         for place, (at, width) in enumerate(shown):
             column, (text, style) = columns[at], line[at]
@@ -97,12 +109,17 @@ class Table(Generic[Row]):
             elif debt:
                 paid = min(debt, width - 1)
                 width, debt = width - paid, debt - paid
-            text = cut(text, width) if column.minimum is not None else text
             last = place == len(shown) - 1
+            if last and column.wrap and cells(text) > width:
+                text, *rest = wrapped(text, width)
+            text = cut(text, width) if column.minimum is not None else text
             blanks = 0 if last and not column.right else width - cells(text)
             styled = self._styled(text, style)
             parts.append(" " * blanks + styled if column.right else styled + " " * blanks)
         self._text((" " * GAP).join(parts).rstrip(" ") + "\n")
+        indent = " " * sum(width + GAP for _, width in shown[:-1])
+        for text in rest:
+            self._text(indent + self._styled(text, line[shown[-1][0]].style) + "\n")
 
     def _styled(self, text: str, style: str) -> str:
         code = self._codes.get(style)
