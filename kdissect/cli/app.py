@@ -32,6 +32,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     "follow": Entry("Look at exchanges", "follow", "Show one connection as a conversation."),
     "records": Entry("Look at exchanges", "records", "List the records that were produced and fetched."),
     "report": Entry("Find out what is wrong", "report", "Say what is wrong, who does it, and what to do."),
+    "compare": Entry("Find out what is wrong", "compare", "Say what changed between two captures."),
     "stats": Entry("Get an overview", "stats", "Count and measure: APIs, clients, topics, errors, lost bytes."),
     "timeline": Entry("Get an overview", "timeline", "Plot requests, bytes and latency over time."),
     "clients": Entry("Get an overview", "clients", "List who is connected, with which library."),
