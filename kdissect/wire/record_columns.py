@@ -7,7 +7,7 @@ faults above all, to the loop.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,13 +21,29 @@ class NotPlain(Exception):
     """These bytes are for the loop: damaged, or with lengths or sums that are legal but out of the ordinary."""
 
 
-def read_plain_records(
-    data: bytes, start: int, end: int, count: int, base_offset: int, base_timestamp: int, append_time: int | None
-) -> tuple[list[dict[str, object]], list[tuple[int, int, int]]]:
-    """The ``count`` > 0 records that are exactly ``data[start:end]``, as the loop gives them but for their headers.
+class PlainColumns(NamedTuple):
+    """Records field by field; keys and values are ``data[start:end]``, null where the size is -1."""
 
-    Also (record, offset in ``data``, record's end) for each that has headers,
-    which are still to be read there; until then its list of them is empty.
+    offsets: list[int]
+    timestamps: list[int]
+    keys: Slices
+    values: Slices
+    headed: list[tuple[int, int, int]]
+    """(record, offset in ``data``, record's end) for each that has headers, which stand there."""
+
+
+class Slices(NamedTuple):
+    """Where byte strings stand."""
+
+    starts: Int64s
+    ends: Int64s
+    sizes: Int64s
+
+
+def read_plain_columns(
+    data: bytes, start: int, end: int, count: int, base_offset: int, base_timestamp: int, append_time: int | None
+) -> PlainColumns:
+    """The ``count`` > 0 records that are exactly ``data[start:end]``.
 
     Raises :class:`NotPlain`.
     """
@@ -51,19 +67,34 @@ def read_plain_records(
     _require((sizes > 0) & ((value_ends + 1 == ends) | ~without_headers))
     if not (-_FAR < base_offset < _FAR and -_FAR < base_timestamp < _FAR):
         raise NotPlain
-    stamps: Iterable[int] = (times + base_timestamp).tolist() if append_time is None else (append_time,) * count
+    headed = np.flatnonzero(~without_headers)
+    return PlainColumns(
+        (offsets + base_offset).tolist(),
+        (times + base_timestamp).tolist() if append_time is None else [append_time] * count,
+        Slices(key_at, key_ends, key_sizes),
+        Slices(value_at, value_ends, value_sizes),
+        list(zip(headed.tolist(), value_ends[headed].tolist(), ends[headed].tolist(), strict=True)),
+    )
+
+
+def read_plain_records(
+    data: bytes, start: int, end: int, count: int, base_offset: int, base_timestamp: int, append_time: int | None
+) -> tuple[list[dict[str, object]], list[tuple[int, int, int]]]:
+    """The ``count`` > 0 records that are exactly ``data[start:end]``, as the loop gives them but for their headers.
+
+    Also (record, offset in ``data``, record's end) for each that has headers,
+    which are still to be read there; until then its list of them is empty.
+
+    Raises :class:`NotPlain`.
+    """
+    columns = read_plain_columns(data, start, end, count, base_offset, base_timestamp, append_time)
     records: list[dict[str, object]] = [
         {"offset": offset, "timestamp": stamp, "key": key, "value": value, "headers": []}
         for offset, stamp, key, value in zip(
-            (offsets + base_offset).tolist(),
-            stamps,
-            _slices(data, key_at, key_ends, key_sizes),
-            _slices(data, value_at, value_ends, value_sizes),
-            strict=True,
+            columns.offsets, columns.timestamps, slices(data, *columns.keys), slices(data, *columns.values), strict=True
         )
     ]
-    headed = np.flatnonzero(~without_headers)
-    return records, list(zip(headed.tolist(), value_ends[headed].tolist(), ends[headed].tolist(), strict=True))
+    return records, columns.headed
 
 
 def _starts(data: bytes, at: int, end: int, count: int) -> Int64s:
@@ -110,7 +141,8 @@ def _varints(octets: npt.NDArray[np.uint8], at: Int64s, most: int) -> tuple[Int6
     return (values >> 1) ^ -(values & 1), after
 
 
-def _slices(data: bytes, starts: Int64s, ends: Int64s, sizes: Int64s) -> list[bytes | None]:
+def slices(data: bytes, starts: Int64s, ends: Int64s, sizes: Int64s) -> list[bytes | None]:
+    """The byte strings themselves."""
     null = sizes < 0
     if null.all():
         return [None] * len(sizes)

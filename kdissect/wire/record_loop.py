@@ -137,7 +137,7 @@ def read_batch_records(
             at += 1
             headers: list[dict[str, object]] = []
             if x:
-                at = _read_headers(data, at - 1, record_end, headers, reading)
+                at = read_headers(data, at - 1, record_end, headers, reading)
             if at != record_end:
                 raise Malformed(f"the record's fields end {abs(record_end - at)} bytes {_side(at, record_end)} its end", start)
             add({"offset": offset, "timestamp": timestamp, "key": key, "value": value, "headers": headers})
@@ -169,7 +169,7 @@ def _read_in_columns(
         for record, headers_at, record_end in headed:
             headers = records[record]["headers"]
             assert isinstance(headers, list)
-            if _read_headers(data, headers_at, record_end, headers, reading) != record_end:
+            if read_headers(data, headers_at, record_end, headers, reading) != record_end:
                 raise NotPlain
     except (NotPlain, Malformed, IndexError):
         reading.budget.objects_left = objects_left
@@ -177,7 +177,7 @@ def _read_in_columns(
     return records
 
 
-def _read_headers(data: bytes, at: int, end: int, headers: list[dict[str, object]], reading: Reading) -> int:
+def read_headers(data: bytes, at: int, end: int, headers: list[dict[str, object]], reading: Reading) -> int:
     """Appends the headers counted and standing at ``at``; the offset after them."""
     # Numbers of one byte that are not negative are read in place.
     count = data[at]
