@@ -10,7 +10,7 @@ from kdissect.schema.records_field import RawRecords
 from kdissect.wire.batches import BATCH_HEAD, CODEC_BITS, LOG_APPEND_TIME, read_batch
 from kdissect.wire.compression import NONE, Undecompressable, decompress
 from kdissect.wire.faults import Malformed, Reading
-from kdissect.wire.json import bytes_value, dumps
+from kdissect.wire.json import dumps, texts
 from kdissect.wire.limits import Budget
 from kdissect.wire.record_columns import NotPlain, read_plain_columns, slices
 from kdissect.wire.record_loop import read_batch_records, read_headers
@@ -83,23 +83,20 @@ def _text(
         columns = read_plain_columns(data, at, end, count, base_offset, base_timestamp, append_time)
     except NotPlain:
         raise OutOfTheOrdinary from None
-    keys, values = _json(slices(data, *columns.keys)), _json(slices(data, *columns.values))
-    lines = [
-        b'{"offset":%d,"timestamp":%d,"key":%b,"value":%b,"headers":[]}' % record
-        for record in zip(columns.offsets, columns.timestamps, keys, values, strict=True)
-    ]
+    keys, values = texts(slices(data, *columns.keys)), texts(slices(data, *columns.values))
+    headers: list[list[dict[str, object]]] = [[] for _ in range(count)] if columns.headed else [[]] * count
     reading = Reading(budget, True)
     for record, headers_at, record_end in columns.headed:
-        headers: list[dict[str, object]] = []
         try:
-            if read_headers(data, headers_at, record_end, headers, reading) != record_end:
+            if read_headers(data, headers_at, record_end, headers[record], reading) != record_end:
                 raise OutOfTheOrdinary
         except (Malformed, IndexError):
             raise OutOfTheOrdinary from None
-        lines[record] = lines[record][: -len(b"[]}")] + dumps(headers) + b"}"
-    return b"[%b]" % b",".join(lines)
-
-
-def _json(values: list[bytes | None]) -> list[bytes]:
-    write = orjson.dumps
-    return [b"null" if value is None else write(bytes_value(value)) for value in values]
+    return dumps(
+        [
+            {"offset": offset, "timestamp": timestamp, "key": key, "value": value, "headers": of_record}
+            for offset, timestamp, key, value, of_record in zip(
+                columns.offsets, columns.timestamps, keys, values, headers, strict=True
+            )
+        ]
+    )

@@ -14,6 +14,10 @@ _CONTROL = bytes({*range(32), 127} - {*b"\t\n\r"})
 _UPPER_CONTROL = re.compile(rb"\xc2[\x80-\x9f]")
 
 
+def _has_upper_control(raw: bytes) -> bool:
+    return b"\xc2" in raw and _UPPER_CONTROL.search(raw) is not None
+
+
 def bytes_value(value: bytes | bytearray | memoryview) -> str | dict[str, str]:
     """Bytes as a string when they are UTF-8 text, else as ``{"base64": ...}``.
 
@@ -26,9 +30,20 @@ def bytes_value(value: bytes | bytearray | memoryview) -> str | dict[str, str]:
         except UnicodeDecodeError:
             pass
         else:
-            if raw.isascii() or _UPPER_CONTROL.search(raw) is None:
+            if not _has_upper_control(raw):
                 return text
     return {"base64": b64encode(raw).decode("ascii")}
+
+
+def texts(values: list[bytes | None]) -> list[str | dict[str, str] | None]:
+    """:func:`bytes_value` of many, quicker where all are text."""
+    joined = b"".join([value for value in values if value is not None])
+    if len(joined.translate(None, _CONTROL)) == len(joined) and not _has_upper_control(joined):
+        try:
+            return [None if value is None else value.decode() for value in values]
+        except UnicodeDecodeError:
+            pass
+    return [None if value is None else bytes_value(value) for value in values]
 
 
 def plain(value: object) -> object:
