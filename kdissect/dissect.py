@@ -50,7 +50,7 @@ class Options:
     """Exchanges that do not pass are left out; their indexes stay."""
     sort: str | None = None
     """``request_time``: in order of requests, at the cost of keeping all in memory."""
-    chunk_bytes: int = 16 << 20
+    chunk_bytes: int = 8 << 20
     limits: Limits = DEFAULT
     guess_versions: bool = False
     """Read API versions newer than the schema as the newest that it has, where that fits; ``api.unknown_version`` stays."""
