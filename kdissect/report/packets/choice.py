@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -98,9 +98,10 @@ class Choice:
             self._warn(f"{path} holds the secrets of {held} (logins, passwords, settings); --scrub blanks them")
         clearance = trace(self._files, self._ranges, self._places) if self._scrub else None
         written = left_out = 0
+        reader = open_captures(self._files, on_warning=lambda text: None)
         with open(path, "wb") as stream:
             writer = PcapngWriter(stream)
-            for batch, at, connection, role, seq, start, size in self._packets():
+            for batch, at, connection, role, seq, start, size in self._packets(reader):
                 begin = int(batch.start[at])
                 data = bytearray(batch.data[begin : begin + int(batch.captured[at])].tobytes())
                 if clearance is not None:
@@ -113,6 +114,7 @@ class Choice:
                     self._files[file],
                     int(batch.link[at]),
                     int(batch.time_ns[at]),
+                    reader.files[file].time_digits,
                     bytes(data),
                     int(batch.length[at]),
                     self._comments.get((file, int(batch.number[at])), ()),
@@ -123,13 +125,13 @@ class Choice:
         what = f"{count(written, 'packet')} behind {count(self._exchanges, 'exchange')} written to {path}"
         return [what + (", secrets blanked" if self._scrub else "")]
 
-    def _packets(self) -> Iterator[_Found]:
+    def _packets(self, batches: Iterable[PacketBatch]) -> Iterator[_Found]:
         """The chosen packets, in order."""
         endpoints, table = Endpoints(), ConnectionTable()
         segmenter = Segmenter(endpoints)
         slots = np.zeros(0, np.int64)
         flips = np.zeros(0, np.int64)
-        for batch in open_captures(self._files, on_warning=lambda text: None):
+        for batch in batches:
             before = segmenter.packets
             segments = segmenter.feed(batch)
             owners, sides = table.assign(segments)

@@ -16,7 +16,7 @@ MOST_COMMENT: Final = 10_000
 
 
 class PcapngWriter:
-    """Writes packets of any link types with nanoseconds; each pair of capture and link type is an interface."""
+    """Writes packets of any link types, each pair of capture and link type as an interface with its own precision of time."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -24,14 +24,16 @@ class PcapngWriter:
         head = struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)
         self._block(_SECTION, head + _options([(_APPLICATION, f"kdissect {__version__}".encode())]))
 
-    def packet(self, file: str, link: int, time_ns: int, data: bytes, length: int, comments: Sequence[str] = ()) -> None:
-        """Writes one packet; ``length`` is its size on the wire."""
+    def packet(
+        self, file: str, link: int, time_ns: int, digits: int, data: bytes, length: int, comments: Sequence[str] = ()
+    ) -> None:
+        """Writes one packet; ``digits``: decimals of its time; ``length``: its size on the wire."""
         interface = self._interfaces.get((file, link))
         if interface is None:
             interface = self._interfaces[file, link] = len(self._interfaces)
-            options = _options([(_NAME, file.encode(errors="replace")[:1000]), (_RESOLUTION, b"\x09")])
+            options = _options([(_NAME, file.encode(errors="replace")[:1000]), (_RESOLUTION, bytes([digits]))])
             self._block(_INTERFACE, struct.pack("<HHI", link, 0, 0) + options)
-        time = 0 if time_ns == UNSTAMPED else max(0, time_ns)
+        time = 0 if time_ns == UNSTAMPED else max(0, time_ns) // 10 ** (9 - digits)
         body = struct.pack("<IIIII", interface, time >> 32, time & 0xFFFFFFFF, len(data), length)
         said = [(_COMMENT, comment.encode(errors="replace")[:MOST_COMMENT]) for comment in comments]
         self._block(_ENHANCED, body + _padded(data) + (_options(said) if said else b""))
