@@ -24,7 +24,9 @@ def test_captures_hold_nothing_but_sound_exchanges(kind: str, tmp_path: Path) ->
     answered = [exchange for exchange in exchanges if exchange.outcome == "answered"]
     assert dissection.capture.packets == count
     assert len(answered) >= 10
-    assert all(not exchange.findings for exchange in answered)
+    # The end of the capture may cut the last message of each connection, and nothing else.
+    told = [(exchange.connection, finding.code) for exchange in answered for finding in exchange.findings]
+    assert {code for _, code in told} <= {"frame.truncated"} and len(told) == len(set(told))
     assert {connection.protocol for connection in dissection.connections} == {"kafka"}
     assert dissection.ledger.balanced and dissection.ledger.missing == 0
 
