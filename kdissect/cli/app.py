@@ -89,6 +89,26 @@ class Application(click.Group):
                 ("Straight from the wire:", "tcpdump -i any -w - 'tcp port 9092' | kdissect read -"),
             ],
         )
+        with formatter.section("Environment and files"):
+            formatter.write_dl(
+                [
+                    ("NO_COLOR", "no colours, unless --color always"),
+                    ("COLUMNS", "width of the terminal"),
+                    ("KDISSECT_PAGER, PAGER", "what long output goes through; less without them, none if empty or cat"),
+                    ("KDISSECT_CONFIG", "configuration file; else kdissect/config.toml in $XDG_CONFIG_HOME or ~/.config:"),
+                    ("", "options by their long names under [defaults] or [COMMAND], such as utc = true"),
+                ]
+            )
+        with formatter.section("Exit codes"):
+            formatter.write_dl(
+                [
+                    ("0", "done, also when there was no Kafka in it"),
+                    ("1", "an input could not be read as a capture"),
+                    ("2", "wrong usage"),
+                    ("3", "--fail-on was met"),
+                    ("130", "interrupted"),
+                ]
+            )
         formatter.write_paragraph()
         formatter.write_text("'kdissect COMMAND --help' tells more about each command.")
 
