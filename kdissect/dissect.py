@@ -11,6 +11,7 @@ import numpy as np
 
 from kdissect.capture import CaptureReader, open_captures
 from kdissect.columnar.release import Plain, Releaser, booked, sift
+from kdissect.columnar.sample import Sampler
 from kdissect.describe import Describer, connection_findings
 from kdissect.exchange import Exchange, Finding
 from kdissect.ledger import Ledger
@@ -58,6 +59,8 @@ class Options:
     """Only the contract's fields of exchanges are wanted: most come without frames and what was observed of them, and, unless
     ``records`` is ``full``, without messages.
     Has no effect together with a filter, a time window or sorting."""
+    sample: bool = False
+    """With ``flat``: exchanges are decoded as far as shares can be told from them (:mod:`kdissect.columnar.sample`)."""
     bulk: bool = True
     """Take in columns what is in perfect order; False: feed all segments one by one, with the same results, slowly."""
 
@@ -145,6 +148,7 @@ class Dissection:
         whole = options.since_ns is None and options.until_ns is None and options.filter is None and options.sort is None
         flat = options.flat and whole and describer is None
         self._releaser = Releaser(self.reader.files, self.endpoints, self.state) if flat else None
+        self._sampler = Sampler() if flat and options.sample else None
         self._plain: list[Plain] = []
         self._clock = UNSTAMPED
         self._buffered: dict[int, int] = {}
@@ -196,7 +200,7 @@ class Dissection:
             touched.update(part.advanced)
             for rows in part.settled:
                 if self._releaser is not None:
-                    plain, others = sift(rows, self._decoding, self.state)
+                    plain, others = sift(rows, self._decoding, self.state, self._sampler)
                     self._plain.append(plain)
                     done += others
                 else:

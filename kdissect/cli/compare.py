@@ -103,7 +103,8 @@ def _report(name: str) -> tuple[Mapping[str, Any], int]:
     if kept is not None:
         return kept, 0
     reporter = Reporter(common.host())
-    dissection = Dissection([name], Options(records="heads"), common.warn)
+    sampled = not reporter.triage.reads_all
+    dissection = Dissection([name], Options(records="heads", flat=sampled, sample=sampled), common.warn)
     for batch in dissection.batches():
         reporter.add(batch)
     return reporter.finish(dissection).data, common.complain(dissection)

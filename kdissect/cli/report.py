@@ -168,7 +168,10 @@ def command(
         common.not_an_input(html, files)
     reporter = Reporter(common.host(), limits, target)
     records = "full" if record_values else records_level(only, "heads")
-    dissection = Dissection(files, Options(records=records, filter=only, show_secrets=show_secrets), common.warn)
+    # Samples will do, unless something looks at every single exchange.
+    sampled = records == "heads" and since is None and until is None and not reporter.triage.reads_all
+    options = Options(records=records, filter=only, show_secrets=show_secrets, flat=sampled, sample=sampled)
+    dissection = Dissection(files, options, common.warn)
     window = Window(since, until)
     for batch in dissection.batches():
         reporter.add(window.keep(batch, dissection.segmenter.first_time_ns))

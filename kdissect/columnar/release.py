@@ -12,6 +12,7 @@ from kdissect.capture import CaptureFile
 from kdissect.columnar.batch import Columns, ConnectionText, ExchangeBatch, FileText
 from kdissect.columnar.bodies import write_bodies
 from kdissect.columnar.flat import Mention, Spoken, speak
+from kdissect.columnar.sample import Sampler
 from kdissect.exchange import Exchange
 from kdissect.model import Int64s
 from kdissect.protocol.bulk import Rows
@@ -45,12 +46,16 @@ class Plain:
         return Plain(self.rows.pick(which), picked, bodies)
 
 
-def sift(rows: Rows, decoding: DecodeOptions, state: State) -> tuple[Plain, list[Item]]:
+def sift(
+    rows: Rows, decoding: DecodeOptions, state: State, sampler: Sampler | None = None
+) -> tuple[Plain, list[Item]]:
     """Divide what was settled in bulk into what can stay in columns and what must be looked at one by one.
 
-    With ``decoding.records`` "full" the bodies are wanted too.
+    With ``decoding.records`` "full" the bodies are wanted too; what ``sampler`` chooses is looked at in any case.
     """
     spoken = speak(rows, decoding.records == "heads")
+    if sampler is not None:
+        spoken.left |= sampler.chosen(rows, spoken)
     bodies = write_bodies(rows, spoken, decoding, state.topic_names.get) if decoding.records == "full" else None
     return Plain(rows, spoken, bodies).pick(np.flatnonzero(~spoken.left)), _singly(rows, np.flatnonzero(spoken.left))
 

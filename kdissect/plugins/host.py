@@ -144,6 +144,10 @@ class Host:
         except Exception as error:
             self._failed(plugin, doing, error)
 
+    def has_rules(self, without: Container[str] = ()) -> bool:
+        """Whether there are rules for codes other than these."""
+        return any(rule.code not in without for _, rule in self.collect("kdissect_rules", Rule))
+
     def start_rules(self, without: Container[str] = ()) -> Callable[[Sequence[Exchange]], list[tuple[int, Finding]]]:
         """Begins a run of all rules; the returned function takes each batch and gives their findings by exchange index.
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from kdissect.columnar.batch import ExchangeBatch
 from kdissect.report.closing import ledger_line
 from kdissect.report.human import count, duration_ms
 from kdissect.report.stats import Stats
@@ -33,7 +34,7 @@ class Reporter:
 
         self.stats, self.series, self.links = Stats(), Series(), Links()
         self.triage = Triage(host, thresholds, target)
-        self._errors = self._exchanges = 0
+        self._errors = self._exchanges = self._decoded = 0
 
     def add(self, batch: Sequence[Exchange]) -> None:
         """Takes a batch of exchanges."""
@@ -42,7 +43,14 @@ class Reporter:
         self.links.add(batch)
         self.triage.feed(batch)
         self._exchanges += len(batch)
-        self._errors += sum(1 for exchange in batch if exchange.error_codes)
+        singly: Iterable[Exchange] = batch
+        if isinstance(batch, ExchangeBatch):
+            self._errors += batch.with_errors()
+            singly = batch.objects.values()
+            self._decoded += len(batch.objects)
+        else:
+            self._decoded += len(batch)
+        self._errors += sum(1 for exchange in singly if exchange.error_codes)
 
     def finish(self, dissection: Dissection) -> Report:
         """The report; the dissection is over."""
@@ -79,6 +87,7 @@ class Reporter:
             "text": text,
             "bytes": ledger_line(dissection.ledger),
             "exchanges": self._exchanges,
+            "decoded_exchanges": self._decoded,
             "errors": self._errors,
             "connections": len(dissection.connections),
             "kafka_connections": len(kafka),

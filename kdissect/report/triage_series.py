@@ -7,6 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import exp, log
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
+from kdissect import schema
+from kdissect.columnar.batch import Columns, ExchangeBatch
 from kdissect.exchange import rfc3339
 from kdissect.report.human import WAITING_APIS
 
@@ -52,8 +56,12 @@ class Series:
 
     def add(self, batch: Sequence[Exchange]) -> None:
         """Counts a batch; exchanges without a time are left out."""
+        singly: Iterable[Exchange] = batch
+        if isinstance(batch, ExchangeBatch):
+            self._columns(batch.columns)
+            singly = batch.objects.values()
         slots = self._slots
-        for exchange in batch:
+        for exchange in singly:
             when = exchange.request_time_ns
             if when is None:
                 when = exchange.response_time_ns
@@ -74,18 +82,45 @@ class Series:
             if ms is not None:
                 slot.latencies[int(log(ms if ms > LEAST_MS else LEAST_MS) * STEPS)] += 1
 
+    def _columns(self, columns: Columns) -> None:
+        """The same for exchanges in columns."""
+        if not len(columns):
+            return
+        times = columns.request_time_ns
+        for edge in (int(times.min()), int(times.max())):
+            self._cover(edge)
+        steps = times // self.width_ns
+        key = (steps - int(steps.min())) << 16 | columns.api_key
+        failed = np.array([bool(codes) for codes in columns.error_lists], bool)[columns.errors]
+        spent = np.maximum((columns.response_time_ns - columns.request_time_ns) / 1e6, LEAST_MS)
+        bucket = np.trunc(np.log(spent) * STEPS).astype(np.int64)
+        order = np.argsort(key, kind="stable")
+        _, begins = np.unique(key[order], return_index=True)
+        for rows in np.split(order, begins[1:]):
+            slot = self._slot(int(times[rows[0]]), schema.api_name(int(columns.api_key[rows[0]])))
+            answered = rows[columns.answered[rows]]
+            slot.exchanges += len(rows)
+            slot.errors += int(np.count_nonzero(failed[rows]))
+            slot.request_bytes += int(columns.request_bytes[rows].sum())
+            slot.response_bytes += int(columns.response_bytes[answered].sum())
+            values, counts = np.unique(bucket[answered], return_counts=True)
+            slot.latencies.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+
     def _slot(self, when: int, api: str) -> Slot:
         if api not in self._apis:
             if len(self._apis) >= MOST_APIS:
                 api = "others"
             self._apis.add(api)
+        self._cover(when)
+        return self._slots.setdefault((when // self.width_ns, api), Slot())
+
+    def _cover(self, when: int) -> None:
+        """Make the steps wide enough that this moment is within them."""
         at = when // self.width_ns
         self._first = at if self._first is None else min(self._first, at)
         self._last = at if self._last is None else max(self._last, at)
         while self._last - self._first >= MOST_BINS:
             self._widen()
-            at = when // self.width_ns
-        return self._slots.setdefault((at, api), Slot())
 
     def _widen(self) -> None:
         assert self._first is not None and self._last is not None
@@ -104,8 +139,6 @@ class Series:
 
         Step n begins n * ``step_ms`` after ``start``; percentiles are milliseconds, None without a measurement.
         """
-        from kdissect import schema
-
         waiting = {schema.api_name(key) for key in WAITING_APIS}
         first = self._first or 0
         rows: dict[str, list[list[Any]]] = {}

@@ -12,7 +12,10 @@ from kdissect.stream.bulk import grouping
 
 @dataclass(slots=True)
 class Lifetime:
-    """What the flags of one connection's segments tell; times in nanoseconds since the epoch, sides as in the table of connections."""
+    """What the flags of one connection's segments tell.
+
+    Times are nanoseconds since the epoch, sides those of the table of connections.
+    """
 
     first_ns: int | None = None
     last_ns: int | None = None

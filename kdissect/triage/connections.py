@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from kdissect.report.human import count, duration_ms
 from kdissect.triage.evidence import Client, client_of
 from kdissect.triage.question import Batch, Problem, Question, Whole, names
@@ -41,6 +43,13 @@ class Connections:
                 clients[exchange.connection] = client_of(exchange)
             if exchange.outcome == "unanswered":
                 self._unanswered[exchange.connection] += 1
+        if (columns := batch.columns) is not None:
+            _, rows = np.unique(columns.connection, return_index=True)
+            for row in rows.tolist():
+                connection = columns.connections[int(columns.connection[row])]
+                if connection.number not in clients and len(clients) < MOST:
+                    host, client_id = connection.client.rpartition(":")[0], columns.client_ids[int(columns.client_id[row])]
+                    clients[connection.number] = Client(host, client_id)
 
     def conclude(self, whole: Whole) -> Iterable[Problem]:
         opened = [c for c in whole.connections if c.lifetime.opener is not None and not c.lifetime.refused]

@@ -34,7 +34,7 @@ class _Polls:
     __slots__ = ("empty", "evidence", "fetches", "follower")
 
     def __init__(self) -> None:
-        self.fetches = self.empty = 0
+        self.fetches = self.empty = 0.0
         self.follower = False
         self.evidence = Evidence()
 
@@ -69,11 +69,11 @@ class Consume:
                 polls = self._polls[exchange.connection] = _Polls()
                 polls.follower = is_follower(exchange)
             if not polls.follower:
-                self._fetched(exchange, asked, answered, polls)
+                self._fetched(exchange, asked, answered, polls, batch.weight(exchange.connection, FETCH))
         for exchange in batch.of(OFFSET_COMMIT):
             self._commit(exchange)
 
-    def _fetched(self, exchange: Exchange, asked: dict[str, Any], answered: dict[str, Any], polls: _Polls) -> None:
+    def _fetched(self, exchange: Exchange, asked: dict[str, Any], answered: dict[str, Any], polls: _Polls, weight: float) -> None:
         offsets, connection = self._offsets, exchange.connection
         if len(offsets) > MOST_PARTITIONS:
             offsets.clear()
@@ -81,7 +81,7 @@ class Consume:
             name = topic["topic_id"] if "topic_id" in topic else topic.get("topic")
             for partition in topic.get("partitions") or ():
                 offsets[connection, str(name), partition.get("partition", -1)] = partition.get("fetch_offset", -1)
-        polls.fetches += 1
+        polls.fetches += weight
         records = False
         responses = answered.get("responses") or ()
         resolved = exchange.topics if len(responses) == 1 and len(exchange.topics) == 1 else None
@@ -102,7 +102,7 @@ class Consume:
                 if watermark >= 0 and not partition.get("error_code"):
                     self._note(exchange, name, index, watermark, position)
         if not records:
-            polls.empty += 1
+            polls.empty += weight
             polls.evidence.add(exchange)
 
     def _note(self, exchange: Exchange, topic: str, partition: int, watermark: int, position: int) -> None:
@@ -192,12 +192,12 @@ class Consume:
         if not found:
             return
         evidence = merged(polls.evidence for _, polls, _ in found)
-        fetches = sum(polls.fetches for _, polls, _ in found)
+        fetches, empty = (round(sum(getattr(polls, name) for _, polls, _ in found)) for name in ("fetches", "empty"))
         yield problem(
             EMPTY,
             "warning",
             "Consumers poll for nothing",
-            f"{evidence.count:,} of {fetches:,} fetches on {len(found):,} connections held no record; the busiest polls "
+            f"{empty:,} of {fetches:,} fetches on {len(found):,} connections held no record; the busiest polls "
             f"{max(rate for _, _, rate in found):,.0f} times a second.",
             evidence,
             why="Each costs the broker a request and the client a wake-up; together they crowd out others.",
@@ -205,9 +205,10 @@ class Consume:
             "that seeks or polls "
             "in a loop.",
             details=[
-                {"connection": connection, "fetches": polls.fetches, "empty": polls.empty, "per_s": round(rate, 1)}
+                {"connection": connection, "fetches": round(polls.fetches), "empty": round(polls.empty), "per_s": round(rate, 1)}
                 for connection, polls, rate in sorted(found, key=lambda item: -item[2])[:100]
             ],
+            count=empty,
         )
 
     def table(self) -> Any:

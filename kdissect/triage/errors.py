@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Final
 
+from kdissect import schema
 from kdissect.triage.error_kinds import ELSEWHERE, GRAVE, OF_REQUESTS_THAT_FAIL, RETRIABLE, STEPS
 from kdissect.triage.evidence import Evidence
-from kdissect.triage.question import Batch, Problem, Question, Whole, clients_text, problem
+from kdissect.triage.question import Batch, Problem, Question, Whole, clients_text, problem, tally
 from kdissect.triage.thresholds import Thresholds
 
 CODE: Final = "error.responses"
@@ -26,6 +27,9 @@ class Errors:
     def feed(self, batch: Batch) -> None:
         for exchanges in batch.by_key.values():
             self._asked[exchanges[0].api or "-"] += len(exchanges)
+        if batch.columns is not None:
+            for key, number in tally(batch.columns.api_key).items():
+                self._asked[schema.api_name(key)] += number
         for exchange in batch.failed:
             for code in exchange.error_codes:
                 kind = code, exchange.api or "-"

@@ -9,10 +9,18 @@ from dataclasses import dataclass
 from heapq import heappush, heapreplace
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from kdissect.exchange import rfc3339
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from kdissect.exchange import Exchange
+    from kdissect.model import Int64s
+    from kdissect.triage.question import Batch
+
+    Floats = npt.NDArray[np.float64]
 
 KEPT: Final = 10
 """Exchanges that a finding names."""
@@ -92,6 +100,35 @@ class Evidence:
         who = client or client_of(exchange)
         if len(self.clients) < MOST_CLIENTS or who in self.clients:
             self.clients[who] += 1
+        self._keep(weight, exchange)
+
+    def add_rows(self, batch: Batch, rows: Int64s, weights: Int64s | Floats | None = None) -> None:
+        """Count exchanges of a batch's columns; ``weights``: how much each shows, else the first are named."""
+        columns = batch.columns
+        if columns is None or not len(rows):
+            return
+        self.count += len(rows)
+        times = columns.request_time_ns[rows]
+        first, last = int(times.min()), int(times.max())
+        self.first_ns = first if self.first_ns is None else min(self.first_ns, first)
+        self.last_ns = last if self.last_ns is None else max(self.last_ns, last)
+        ids = len(columns.client_ids)
+        pairs, counts = np.unique(columns.connection[rows] * ids + columns.client_id[rows], return_counts=True)
+        for pair, number in zip(pairs.tolist(), counts.tolist(), strict=True):
+            connection = columns.connections[pair // ids]
+            if len(self.connections) < MOST_CONNECTIONS:
+                self.connections[connection.number] = None
+            who = Client(connection.client.rpartition(":")[0], columns.client_ids[pair % ids])
+            if len(self.clients) < MOST_CLIENTS or who in self.clients:
+                self.clients[who] += number
+        shown = rows[:KEPT] if weights is None else rows[np.argsort(-weights, kind="stable")[:KEPT]]
+        heaviest = np.zeros(KEPT) if weights is None else -np.sort(-weights)[:KEPT]
+        for row, weight in zip(shown.tolist(), heaviest.tolist(), strict=False):
+            exchange = batch.at(row)
+            self.digits = exchange.time_digits
+            self._keep(weight, exchange)
+
+    def _keep(self, weight: float, exchange: Exchange) -> None:
         self._order -= 1
         if len(self._heap) < KEPT:
             heappush(self._heap, (weight, self._order, _light(exchange)))
@@ -111,11 +148,7 @@ class Evidence:
             if len(self.clients) < MOST_CLIENTS or who in self.clients:
                 self.clients[who] += number
         for weight, _, exchange in sorted(other._heap, key=lambda item: (-item[0], -item[1])):
-            self._order -= 1
-            if len(self._heap) < KEPT:
-                heappush(self._heap, (weight, self._order, exchange))
-            elif weight > self._heap[0][0]:
-                heapreplace(self._heap, (weight, self._order, exchange))
+            self._keep(weight, exchange)
 
     @property
     def samples(self) -> list[Sample]:

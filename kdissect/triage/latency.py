@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
+from kdissect.columnar.batch import Columns
 from kdissect.report.human import duration_ms
 from kdissect.report.stats import Budget, Latencies
 from kdissect.triage.bodies import asked_for
@@ -23,6 +26,8 @@ JUDGED: Final = frozenset({0, 1, 2, 3, 8, 9, 10, 12, 13, 23, 24, 25, 26, 28, 36,
 members, administration for the controller, and both take their time."""
 POLLS: Final = frozenset({FETCH, SHARE_FETCH})
 """Keys that wait up to ``max_wait_ms`` for data; only what goes beyond is held against the broker."""
+USUAL_WAIT_MS: Final = 500
+"""``fetch.max.wait.ms`` of consumers and ``replica.fetch.wait.max.ms`` by default."""
 EXACT: Final = 1 << 20
 MOST_ROWS: Final = 5_000
 MOST_ENDS: Final = 10_000
@@ -54,6 +59,8 @@ class Latency:
         self._budget = Budget(EXACT)
         self._rows: dict[tuple[str, int], _Row] = {}
         self._slow = thresholds.slow_ms
+        self._waits: dict[int, int] = {}
+        """Connection -> the wait that its last decoded poll asked for: it is the client's setting, one poll like the other."""
         self._table: list[dict[str, Any]] = []
 
     def feed(self, batch: Batch) -> None:
@@ -77,12 +84,40 @@ class Latency:
                 if polling and took > 0:
                     waits = _max_wait(exchange)
                     if waits:
+                        self._waits[exchange.connection] = waits
                         row.polls += 1
                         took = max(0.0, took - waits)
                 row.broker_ms.add(took)
                 if took >= self._slow:
                     row.evidence.add(exchange, took)
                     row.stalls += took >= self._limits.stall_ms
+
+        if batch.columns is not None:
+            self._columns(batch, batch.columns)
+
+    def _columns(self, batch: Batch, columns: Columns) -> None:
+        """The same for exchanges in columns, connection by connection."""
+        which = np.flatnonzero(columns.answered & np.isin(columns.api_key, tuple(JUDGED)))
+        group = columns.connection[which] << 16 | columns.api_key[which]
+        order = np.argsort(group, kind="stable")
+        distinct, begins = np.unique(group[order], return_index=True)
+        for place, rows in zip(distinct.tolist(), np.split(which[order], begins[1:]), strict=True):
+            connection, key = columns.connections[place >> 16], place & 0xFFFF
+            row = self._rows.get((connection.broker, key)) or self._row(connection.broker, key)
+            wire = (columns.response_time_ns[rows] - columns.request_time_ns[rows]) / 1e6
+            row.answers += len(rows)
+            row.wire_ms.add_all(wire.tolist())
+            throttled = columns.throttle_ms[rows] > 0
+            row.throttled += int(np.count_nonzero(throttled))
+            rows, took = rows[~throttled], wire[~throttled]
+            waits = self._waits.get(connection.number, USUAL_WAIT_MS) if key in POLLS else 0
+            if waits:
+                row.polls += len(rows)
+                took = np.maximum(0.0, took - waits)
+            row.broker_ms.add_all(took.tolist())
+            slow = took >= self._slow
+            row.evidence.add_rows(batch, rows[slow], took[slow])
+            row.stalls += int(np.count_nonzero(took >= self._limits.stall_ms))
 
     def _row(self, broker: str, key: int) -> _Row:
         if len(self._rows) >= MOST_ROWS:

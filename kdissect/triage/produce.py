@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from kdissect.report.human import count, size
 from kdissect.triage.bodies import asked_for
@@ -30,9 +32,10 @@ class _Flow:
     __slots__ = ("acks", "batches", "bytes", "codecs", "evidence", "largest", "plain", "plain_bytes", "records")
 
     def __init__(self) -> None:
-        self.batches = self.bytes = self.records = self.largest = self.plain_bytes = 0
-        self.codecs: Counter[str] = Counter()
-        self.acks: Counter[int] = Counter()
+        self.batches = self.bytes = self.records = self.plain_bytes = 0.0
+        self.largest = 0
+        self.codecs: defaultdict[str, float] = defaultdict(float)
+        self.acks: defaultdict[int, float] = defaultdict(float)
         self.evidence, self.plain = Evidence(), Evidence()
 
 
@@ -57,12 +60,15 @@ class Produce:
                 self._unasked.add(exchange)
                 if len(self._unasked_topics) < 100:
                     self._unasked_topics.update(dict.fromkeys(exchange.topics))
-            self._written(exchange, body, acks)
+            self._written(exchange, body, acks, batch.weight(exchange.connection, PRODUCE))
+        if (columns := batch.columns) is not None:
+            rows = np.flatnonzero(~columns.answered & (columns.api_key == PRODUCE))
+            self._unasked.add_rows(batch, rows)
         for exchange in batch.failed:
             if any(code in TOO_LARGE for code in exchange.error_codes):
                 self._refused.add(exchange, exchange.request_bytes or 0)
 
-    def _written(self, exchange: Exchange, body: dict[str, Any], acks: int | None) -> None:
+    def _written(self, exchange: Exchange, body: dict[str, Any], acks: int | None, weight: float) -> None:
         topics = body.get("topic_data") or ()
         # Names come with the exchange, in order, where the wire has ids.
         resolved = exchange.topics if len(exchange.topics) == len(topics) else None
@@ -70,7 +76,7 @@ class Produce:
             name = resolved[at] if resolved else str(topic.get("name") or topic.get("topic_id") or "?")
             flow = self._flow(exchange, name)
             if acks is not None:
-                flow.acks[acks] += 1
+                flow.acks[acks] += weight
             counted = False
             for partition in topic.get("partition_data") or ():
                 batches = partition.get("records")
@@ -79,9 +85,9 @@ class Produce:
                 for each in batches:
                     length = each.get("batch_length")
                     held = (length or 0) + 12
-                    flow.batches += 1
-                    flow.bytes += held
-                    flow.records += each.get("record_count", 1) or 0
+                    flow.batches += weight
+                    flow.bytes += held * weight
+                    flow.records += (each.get("record_count", 1) or 0) * weight
                     if held > flow.largest:
                         flow.largest = held
                     if held > self._limits.oversized_bytes:
@@ -90,9 +96,9 @@ class Produce:
                     codec = each.get("compression")
                     if codec is None:
                         continue
-                    flow.codecs[codec] += held
+                    flow.codecs[codec] += held * weight
                     if codec == "none":
-                        flow.plain_bytes += held
+                        flow.plain_bytes += held * weight
                         if not counted:
                             flow.plain.add(exchange, held)
                             counted = True
@@ -149,7 +155,7 @@ class Produce:
             TINY,
             "warning" if total >= limits.tiny_per_s else "note",
             "Batches hold next to nothing",
-            f"{batches:,} batches of {clients_text(evidence)} hold {records / batches:.1f} records and "
+            f"{batches:,.0f} batches of {clients_text(evidence)} hold {records / batches:.1f} records and "
             f"{size(round(sum(flow.bytes for _, flow, _ in found) / batches))} on average, at {total:,.0f} batches a "
             "second; topics: "
             f"{names(sorted({topic for (_, _, topic), _, _ in found}))}.",
@@ -163,13 +169,14 @@ class Produce:
                 {
                     "client": str(Client(host, client_id)),
                     "topic": topic,
-                    "batches": flow.batches,
-                    "records": flow.records,
-                    "bytes": flow.bytes,
+                    "batches": round(flow.batches),
+                    "records": round(flow.records),
+                    "bytes": round(flow.bytes),
                     "batches_per_s": round(rate, 1),
                 }
                 for (host, client_id, topic), flow, rate in sorted(found, key=lambda item: -item[2])[:100]
             ],
+            count=round(batches),
         )
 
     def _uncompressed(self, whole: Whole) -> Iterable[Problem]:
@@ -188,7 +195,7 @@ class Produce:
             UNCOMPRESSED,
             "warning" if rate >= limits.uncompressed_per_s else "note",
             "Records are written uncompressed",
-            f"{clients_text(evidence)} wrote {size(total)} uncompressed ({size(round(rate))} a second) to "
+            f"{clients_text(evidence)} wrote {size(round(total))} uncompressed ({size(round(rate))} a second) to "
             f"{names(sorted({topic for (_, _, topic), _ in found}))}.",
             evidence,
             why="These bytes cross the network once to the leader, again to every follower and every consumer, and "
@@ -197,9 +204,15 @@ class Produce:
             "the records are "
             "compressed already.",
             details=[
-                {"client": str(Client(host, client_id)), "topic": topic, "bytes": flow.plain_bytes, "batches": flow.batches}
+                {
+                    "client": str(Client(host, client_id)),
+                    "topic": topic,
+                    "bytes": round(flow.plain_bytes),
+                    "batches": round(flow.batches),
+                }
                 for (host, client_id, topic), flow in sorted(found, key=lambda item: -item[1].plain_bytes)[:100]
             ],
+            count=round(sum(flow.batches for _, flow in found)),
         )
 
     def _oversized(self) -> Iterable[Problem]:
@@ -237,12 +250,12 @@ class Produce:
                 "client": host,
                 "client_id": client_id,
                 "topic": topic,
-                "batches": flow.batches,
-                "records": flow.records,
-                "bytes": flow.bytes,
+                "batches": round(flow.batches),
+                "records": round(flow.records),
+                "bytes": round(flow.bytes),
                 "largest_batch": flow.largest,
-                "compression": dict(flow.codecs),
-                "acks": {str(acks): number for acks, number in sorted(flow.acks.items())},
+                "compression": {codec: round(octets) for codec, octets in flow.codecs.items()},
+                "acks": {str(acks): round(number) for acks, number in sorted(flow.acks.items())},
             }
             for (host, client_id, topic), flow in sorted(self._flows.items(), key=lambda item: -item[1].bytes)
         ]

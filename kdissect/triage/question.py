@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+import numpy as np
+
+from kdissect.columnar.batch import Columns, ExchangeBatch
 from kdissect.exchange import rfc3339
+from kdissect.model import Int64s
 from kdissect.triage.evidence import Client, Evidence, Sample
 
 if TYPE_CHECKING:
@@ -20,14 +25,30 @@ MOST_WHO: Final = 20
 
 
 class Batch:
-    """A batch of exchanges, sorted once for all questions."""
+    """A batch of exchanges, sorted once for all questions.
 
-    __slots__ = ("by_key", "exchanges", "failed")
+    In a large capture most exchanges are :attr:`columns` only: flat fields
+    without bodies, with nothing wrong.  What is common (Produce, Fetch,
+    OffsetCommit, Heartbeat) is decoded in samples then, which stand for
+    :meth:`weight` exchanges each; all else is always decoded.
+    """
+
+    __slots__ = ("_weights", "_whole", "by_key", "columns", "exchanges", "failed")
 
     def __init__(self, exchanges: Sequence[Exchange]) -> None:
+        self._whole = exchanges
+        self.columns: Columns | None = None
+        """Those that are not in :attr:`exchanges`."""
+        if isinstance(exchanges, ExchangeBatch):
+            self.columns = exchanges.columns if len(exchanges.columns) else None
+            exchanges = list(exchanges.objects.values())
         self.exchanges = exchanges
+        """Those that are decoded, in order."""
         self.by_key: dict[int | None, list[Exchange]] = {}
+        """The decoded ones by API key."""
         self.failed: list[Exchange] = []
+        """The decoded ones with error codes, which is all that have any."""
+        self._weights: dict[tuple[int, int], float] | None = None
         by_key = self.by_key
         for exchange in exchanges:
             of_key = by_key.get(exchange.api_key)
@@ -39,9 +60,37 @@ class Batch:
                 self.failed.append(exchange)
 
     def of(self, *keys: int) -> Iterable[Exchange]:
-        """The exchanges of these API keys."""
+        """The decoded exchanges of these API keys."""
         for key in keys:
             yield from self.by_key.get(key, ())
+
+    def at(self, row: int) -> Exchange:
+        """An exchange of the columns as an object, without bodies."""
+        assert self.columns is not None
+        return self._whole[int(self.columns.place[row])]
+
+    def weight(self, connection: int, key: int) -> float:
+        """For how many exchanges of a connection and an API key each decoded one stands."""
+        if self.columns is None:
+            return 1.0
+        if self._weights is None:
+            self._weights = self._weigh(self.columns)
+        return self._weights.get((connection, key), 1.0)
+
+    def _weigh(self, columns: Columns) -> dict[tuple[int, int], float]:
+        rest = tally(columns.connection << 16 | columns.api_key)
+        decoded = Counter((exchange.connection, exchange.api_key) for exchange in self.exchanges)
+        weights = {}
+        for key, number in rest.items():
+            place = columns.connections[key >> 16].number, key & 0xFFFF
+            weights[place] = 1 + number / max(1, decoded[place])
+        return weights
+
+
+def tally(keys: Int64s) -> dict[int, int]:
+    """How often each number is there."""
+    distinct, counts = np.unique(keys, return_counts=True)
+    return dict(zip(distinct.tolist(), counts.tolist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True)

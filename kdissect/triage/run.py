@@ -44,6 +44,8 @@ class Triage:
                 self._running.append((plugin, question, question.start(limits)))
         covered = {code for _, question, _ in self._running for code in question.codes}
         self._rules = host.start_rules(without=covered)
+        self.reads_all = host.has_rules(without=covered)
+        """Whether there are rules of plugins, which look at every single exchange with its body."""
         self._by_rules: dict[tuple[str, str], tuple[Evidence, dict[str, None]]] = {}
 
     def feed(self, exchanges: Sequence[Exchange]) -> None:
@@ -56,7 +58,7 @@ class Triage:
                 inquiry.feed(batch)
             if len(self._host.failures) > failures:
                 self._running.remove(entry)
-        found = self._rules(exchanges)
+        found = self._rules(exchanges) if self.reads_all else []
         if found:
             by_index = {exchange.index: exchange for exchange in exchanges}
             for index, finding in found:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any, Final
+
+import numpy as np
 
 from kdissect.report.human import count, duration_ms
 from kdissect.triage.evidence import Client, Evidence, client_of, merged
@@ -23,7 +26,8 @@ class Throttling:
         self._table: list[dict[str, Any]] = []
 
     def feed(self, batch: Batch) -> None:
-        for exchange in batch.exchanges:
+        rows = [] if batch.columns is None else np.flatnonzero(batch.columns.throttle_ms > 0).tolist()
+        for exchange in chain(batch.exchanges, map(batch.at, rows)):
             throttled = exchange.throttle_time_ms
             if not throttled:
                 continue

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+import numpy as np
+
 from kdissect import schema
+from kdissect.columnar.batch import Columns
 from kdissect.report.human import count
 from kdissect.triage.api_versions import FIRST_WITHOUT_OLD, Accepted, Release, release, releases
 from kdissect.triage.bodies import answered_with, asked_for, is_follower
@@ -75,6 +78,25 @@ class Upgrade:
                     evidence = seen_in_batch[place] = self._evidence(exchange, key, version, accepted)
                 if evidence is not None:
                     evidence.add(exchange)
+        if batch.columns is not None:
+            self._columns(batch, batch.columns)
+
+    def _columns(self, batch: Batch, columns: Columns) -> None:
+        """The same for exchanges in columns: one look for each client, connection and version."""
+        ids = len(columns.client_ids)
+        kind = columns.api_key << 16 | columns.api_version
+        who = columns.connection * ids + columns.client_id
+        order = np.lexsort((who, kind))
+        changes = (np.diff(kind[order]) != 0) | (np.diff(who[order]) != 0)
+        begins = np.flatnonzero(np.concatenate([[True], changes]))
+        for rows in np.split(order, begins[1:]):
+            exchange = batch.at(int(rows[0]))
+            key, version = exchange.api_key, exchange.api_version
+            if key is None or version is None or key == API_VERSIONS:
+                continue
+            evidence = self._evidence(exchange, key, version, self._target.apis.get(key))
+            if evidence is not None:
+                evidence.add_rows(batch, np.sort(rows))
 
     def _evidence(self, exchange: Any, key: int, version: int, accepted: Accepted | None) -> Evidence | None:
         seen = self._client(client_of(exchange))
