@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from kdissect import __version__
 from kdissect.cli.app import COMMANDS, application, run
 from kdissect.cli.command import Command, Option
+from tests.cli.test_documentation import words_of
 
 HEAVY = {"numpy", "rich", "orjson", "cramjam", "pluggy", "kdissect.schema", "kdissect.dissect", "kdissect.report.view"}
 
@@ -68,14 +69,10 @@ def test_every_command_explains_itself() -> None:
 
 def test_examples_are_valid_command_lines() -> None:
     """Each example parses: its options exist and their values are accepted."""
-    import re
-    import shlex
-
     for name, command in commands():
         assert isinstance(command, Command)
         for _, line in command.examples:
-            mine = next(part for part in re.split(r" \| | >>? ~", line) if part.startswith("kdissect "))
-            command.make_context(name, shlex.split(mine)[2:])
+            command.make_context(name, words_of(line)[1:])
 
 
 def test_help_is_sectioned(capfd: pytest.CaptureFixture[str]) -> None:
