@@ -82,7 +82,7 @@ class Table(Generic[Row]):
 
     def _line(self, line: list[Cell], head: _Head) -> None:
         if head.section != self._section:
-            self._section, self._day = head.section, ""
+            self._section = head.section
             self._rule(head.section, "heading")
         if head.moment is not None:
             clock = self._sink.clock
