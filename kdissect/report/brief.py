@@ -10,6 +10,7 @@ from kdissect.report.human import Clock, count
 from kdissect.report.meanings import say
 from kdissect.report.partitions import TopicNames, partitions
 from kdissect.schema.catalogue import api as find_api
+from kdissect.schema.collect import NO_ID
 from kdissect.schema.error_codes import error_name
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def _scalar(field: Field, value: Any, names: TopicNames, clock: Clock) -> str:
         value = names(value) or value
     said = say(value, field.meanings, field.comment, clock)
     text = said.text if said is not None and ("error" in field.meanings or "api_key" in field.meanings) else str(value)
-    return f"{field.name}={shorten(text, 60)}"
+    return f"{field.name}={shorten(text.lower() if isinstance(value, bool) else text, 60)}"
 
 
 def _array(field: Field, values: list[Any], names: TopicNames) -> str:
@@ -57,7 +58,7 @@ def _array(field: Field, values: list[Any], names: TopicNames) -> str:
     for value in values[:_TOPICS]:
         if isinstance(value, dict):
             # What stands first mostly says which one it is.
-            value = next((each for each in value.values() if isinstance(each, (str, int)) and each not in ("", 0)), None)
+            value = next((each for each in value.values() if isinstance(each, (str, int)) and each not in ("", 0, NO_ID)), None)
         if isinstance(value, (str, int)) and not isinstance(value, bool):
             shown.append(shorten(names(value) or value if isinstance(value, str) else str(value), 40))
     rest = len(values) - len(shown)

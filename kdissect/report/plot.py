@@ -8,7 +8,7 @@ from typing import Final
 from kdissect.report.human import duration_ms, size
 from kdissect.report.layout import cells
 from kdissect.report.sink import Output, Sink
-from kdissect.report.style import RESET, sgr
+from kdissect.report.style import RESET, background, sgr
 from kdissect.report.tallies import Values
 
 HEIGHT: Final = 6
@@ -83,10 +83,17 @@ def _panel(
             mark, style = " ", ""
             for front, (_, name, values) in enumerate(series):
                 eighths = _eighths(values[at], top, height) - 8 * level
-                if eighths > 0:
+                if eighths <= 0:
+                    continue
+                if not mark.strip():
                     mark, style = _BLOCKS[min(8, eighths)], name
                     if front and not sink.color and eighths >= 8:
                         mark = _BEHIND
+                    if eighths >= 8:
+                        break
+                elif eighths >= 8:
+                    # Behind the top of a bar goes a higher one on.
+                    style = f"{style} on {name}"
                     break
             parts.append((mark, style))
         _line(parts, sink, output)
@@ -120,7 +127,8 @@ def _line(parts: Sequence[tuple[str, str]], sink: Sink, output: Output) -> None:
 
     def flush() -> None:
         nonlocal text
-        code = sgr(last) if sink.color and last else ""
+        front, _, behind = last.partition(" on ")
+        code = sgr(front) + (background(behind) if behind else "") if sink.color and last else ""
         joined = "".join(run)
         text += f"{code}{joined}{RESET}" if code and joined.strip() else joined
         run.clear()

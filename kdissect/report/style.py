@@ -34,6 +34,12 @@ _CODES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": 
 RESET: Final = "\x1b[0m"
 
 
+def background(style: str) -> str:
+    """The escape sequence that paints the colour of ``style`` behind the text."""
+    codes = [int(_CODES[word]) + 10 for word in STYLES[style].split() if _CODES[word].startswith("3")]
+    return f"\x1b[{codes[0]}m" if codes else ""
+
+
 def sgr(style: str) -> str:
     """The escape sequence that begins ``style``; empty for a style without looks."""
     codes = [_CODES[word] for word in STYLES[style].split()] if style else []
