@@ -29,6 +29,9 @@ CHAIN_STEP = 1000
 """Ids rise by less from request to request, also where a client counts over all its connections."""
 RESPONSE_CHAIN = 4
 """Responses with ids in sequence that prove a direction of which the other half is missing."""
+JUDGED_AT_LEAST = 4 << 20
+JUDGED_TIMES = 16
+"""So many bytes in all, and so many for each byte of the direction, are decoded on trial before it is given up."""
 GSSAPI_TOKEN = 0x60
 """First byte of a GSSAPI initial token (RFC 2743, section 3.1), which Kafka 0.9 clients send without any handshake."""
 
@@ -36,7 +39,7 @@ GSSAPI_TOKEN = 0x60
 class Detection:
     """What was tried so far, for each direction."""
 
-    __slots__ = ("marks", "prefix", "rejected", "seen", "waiting")
+    __slots__ = ("judged", "marks", "prefix", "rejected", "seen", "waiting")
 
     def __init__(self) -> None:
         self.rejected = [False, False]
@@ -47,6 +50,8 @@ class Detection:
         self.waiting: list[list[int]] = [[], []]
         """Stream offsets where a request may start whose end is not there yet."""
         self.prefix = [0, 0]
+        self.judged = 0
+        """Bytes decoded on trial so far."""
 
 
 def recognise(session: Session, now: int, *, final: bool = False) -> None:
@@ -201,7 +206,16 @@ def _weigh(session: Session, side: int, run: Run, at: int, final: bool) -> Verdi
     last = run is framer.backlog[-1]
     if head is None:
         return Verdict.WAIT if last and len(run.data) - at < 14 and not final else Verdict.NO
-    verdict = judge_request(run.data, at, head)
+    whole = at + head.size <= len(run.data)
+    if not whole and not head.client_id and not head.cut:
+        # Nothing but its end could convince of it.
+        return Verdict.WAIT if last and not final else Verdict.NO
+    state = session.detection
+    size = min(head.size, len(run.data) - at)
+    if state.judged > JUDGED_AT_LEAST + JUDGED_TIMES * framer.position:
+        return Verdict.NO
+    state.judged += size
+    verdict = judge_request(run.data, at, head, thorough=bool(head.client_id))
     if verdict is Verdict.NO:
         return verdict
     if verdict is Verdict.WAIT:

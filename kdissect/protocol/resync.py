@@ -26,7 +26,7 @@ def requests(session: Session, *, final: bool = False) -> bool:
         head = sane_request(run.data, at, session.limits.backlog if not ends else 1 << 30)
         if head is None:
             return Verdict.NO
-        verdict = judge_request(run.data, at, head)
+        verdict = judge_request(run.data, at, head, thorough=ends or bool(head.client_id))
         if verdict is Verdict.YES and not head.client_id and session.correlator.client_ids:
             # Exact, but anonymous among named ones: too weak.
             return Verdict.NO
@@ -57,7 +57,9 @@ def responses(session: Session, *, final: bool = False) -> bool:
         asked = None if head is None else correlator.asked(head[1])
         if head is None or asked is None or asked.head is None:
             return Verdict.NO
-        verdict = judge_response(run.data, at, head[0], asked.head.api_key, asked.head.api_version)
+        key, version = asked.head.api_key, asked.head.api_version
+        thorough = ends or len(run.data) - at >= CONVINCING_PREFIX
+        verdict = judge_response(run.data, at, head[0], key, version, thorough=thorough)
         return _weigh_cut(framer, run, at, head[0], ends, follows) if verdict is Verdict.WAIT else verdict
 
     def follows(run: Run, at: int) -> bool:

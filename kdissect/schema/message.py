@@ -38,6 +38,8 @@ class DecodeOptions:
     """Say which bytes every field stands in; several times slower."""
     limits: Limits = DEFAULT_LIMITS
     """How much of what record batches claim is believed."""
+    explain: bool = True
+    """Read what does not fit once more, step by step, to keep its beginning and say why; costs many times the decoding."""
     guess_versions: bool = False
     """Read versions newer than the schema as the newest that it has; kept where that fits exactly."""
 
@@ -78,6 +80,8 @@ class Message(NamedTuple):
     spans: Spans | None
     """Path -> offset and length, where asked for; paths of header fields begin with ``header.``."""
 
+
+UNEXPLAINED = Fault("bad", "it does not fit its layout", 0, "")
 
 _KEY_AND_VERSION = Struct(">hh")
 _CORRELATION = Struct(">i")
@@ -157,6 +161,8 @@ def _decode(
         header, at = read_header(data, 0, _no_records)
         body, at = read_body(data, at, records)
     except FAILURES:
+        if not options.explain:
+            return Message(layout.name, key, kind, version, {}, None, UNEXPLAINED, 0, (), None)
         return _interpret(data, layout, options)
     if withhold:
         redact_configs(layout.fields, body)
