@@ -46,7 +46,7 @@ class Row:
 
 def test_built_ins_come_through_the_hooks() -> None:
     host = Host(discover=False)
-    assert list(host.formats) == ["table", "text", "ndjson", "json", "csv"]
+    assert list(host.formats) == ["table", "text", "tree", "markdown", "csv", "ndjson", "json", "parquet"]
     assert list(host.listings) == ["exchanges"]
     assert {"utf8", "json", "hex"} <= set(host.value_decoders)
     assert not host.failures
