@@ -18,7 +18,7 @@ from kdissect.cli.app import COMMANDS, application, run
 from kdissect.cli.command import Command
 from tests.cli.test_commands import CAPTURE, ROOT
 
-README, PAGE = ROOT / "README.md", ROOT / "docs" / "commands.md"
+README, PAGE = ROOT / "README.md", ROOT / ".readme" / "commands.md"
 CLIENT = "127.0.0.1:58564"
 """The client of connection 3 of the capture."""
 
