@@ -76,7 +76,6 @@ def test_a_lost_segment_over_a_boundary_recovers_with_the_next_message(tmp_path:
     # Messages 2 and 3 in segments that cross their boundary; the middle one is lost.
     burst = heartbeat(2)[0] + heartbeat(3)[0]
     talk.say(0, burst, size=30)
-    lost = len(talk.packets) - 3 + (len(burst) - 1) // 30 - 1
     lost = next(n for n in range(len(talk.packets)) if n >= 5 and talk.packets[n].data.endswith(burst[30:60]))
     talk.say(1, heartbeat(2)[1] + heartbeat(3)[1])
     ping_pong(talk, *range(4, 60))
@@ -246,7 +245,11 @@ def test_constant_correlation_ids_pair_in_order(tmp_path: Path) -> None:
     talk.say(0, heartbeat(0)[0] + metadata(0)[0] + heartbeat(0)[0])
     talk.say(1, heartbeat(0)[1]).say(1, metadata(0)[1]).say(1, heartbeat(0)[1])
     exchanges, _ = read(tmp_path, talk)
-    assert [(e.api, e.outcome) for e in exchanges] == [("Heartbeat", "answered"), ("Metadata", "answered"), ("Heartbeat", "answered")]
+    assert [(e.api, e.outcome) for e in exchanges] == [
+        ("Heartbeat", "answered"),
+        ("Metadata", "answered"),
+        ("Heartbeat", "answered"),
+    ]
     assert [[f.code for f in e.findings] for e in exchanges] == [["correlation.reused"], ["correlation.reused"], []]
 
 
@@ -285,7 +288,7 @@ def test_a_conflicting_overlap_keeps_the_first_bytes_and_is_a_finding(tmp_path: 
     talk.segment(0, asked[:20], at=0)
     talk.sent[0] = len(asked)
     talk.say(1, reply)
-    exchanges, dissection = read(tmp_path, talk)
+    exchanges, _dissection = read(tmp_path, talk)
     assert ids(exchanges) == answered(1)
     assert [f.code for f in exchanges[0].findings] == ["stream.conflicting_overlap"]
 

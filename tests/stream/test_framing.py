@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 from hypothesis import given
@@ -28,7 +29,7 @@ def message(size: int, fill: int = 0) -> bytes:
 def pieces(stream: bytes, cuts: list[int], missing: range = range(0)) -> list[Piece]:
     out = []
     edges = sorted({0, len(stream), *cuts, *([missing.start, missing.stop] if missing else [])})
-    for number, (a, b) in enumerate(zip(edges, edges[1:], strict=False), 1):
+    for number, (a, b) in enumerate(itertools.pairwise(edges), 1):
         lost = missing and missing.start <= a < missing.stop
         out.append(Piece(a, b - a, None, None) if lost else Piece(a, b - a, memoryview(stream[a:b]), packet(number)))
     return out

@@ -75,8 +75,8 @@ def compare(before: Original, packets: list[Raw], path: Path) -> Outcome:
 
 
 def run(seeds: range, path: Path) -> None:
-    wanted = {rate: 0 for rate in RATES}
-    lost = {rate: 0 for rate in RATES}
+    wanted = dict.fromkeys(RATES, 0)
+    lost = dict.fromkeys(RATES, 0)
     for seed in seeds:
         rng = random.Random(seed)
         before = original(rng.choice(NAMES))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 from hypothesis import given
@@ -37,7 +38,7 @@ def joined(pieces: list[Piece]) -> bytes:
 @given(st.binary(min_size=1, max_size=900), st.randoms(use_true_random=False))
 def test_any_order_and_overlap_gives_the_stream(content: bytes, rng: random.Random) -> None:
     cuts = sorted({0, len(content), *(rng.randrange(len(content)) for _ in range(12))})
-    parts = list(zip(cuts, cuts[1:], strict=False))
+    parts = list(itertools.pairwise(cuts))
     parts += [tuple(sorted((rng.randrange(len(content)), rng.randrange(len(content) + 1)))) for _ in range(6)]
     rng.shuffle(parts)
     stream = started()

@@ -23,7 +23,9 @@ class Conversation:
     sent: list[int] = field(default_factory=lambda: [0, 0])
     """Bytes that each side has sent so far; its next byte has sequence number isn + 1 + sent."""
 
-    def segment(self, side: int, payload: bytes = b"", flags: int = ACK | PSH, *, at: int | None = None, cut: int | None = None) -> None:
+    def segment(
+        self, side: int, payload: bytes = b"", flags: int = ACK | PSH, *, at: int | None = None, cut: int | None = None
+    ) -> None:
         """Add one packet. ``at``: stream offset, if not the next byte; ``cut``: captured payload bytes."""
         offset = self.sent[side] if at is None else at
         first = (self.isn[side] + (0 if flags & SYN else 1) + offset) & 0xFFFFFFFF

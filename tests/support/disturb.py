@@ -40,7 +40,10 @@ class Original:
     def needed(self, exchange: Exchange) -> set[int]:
         """The packets that carry this exchange's bytes."""
         out: set[int] = set()
-        ways = ((exchange.client, exchange.broker, exchange.request_packets), (exchange.broker, exchange.client, exchange.response_packets))
+        ways = (
+            (exchange.client, exchange.broker, exchange.request_packets),
+            (exchange.broker, exchange.client, exchange.response_packets),
+        )
         for source, target, span in ways:
             if span is not None:
                 out |= {n for n in self.payload[source, target] if span[0] <= n <= span[1]}
