@@ -41,6 +41,9 @@ def _head(data: Mapping[str, Any], worst: str | None, printer: TreePrinter) -> N
     printer.line((f"{mark} {summary['verdict']}", style if worst != "note" else "good"))
     printer.line(("  " + summary["text"], ""))
     printer.line(("  " + summary["bytes"], "quiet"))
+    if summary["decoded_exchanges"] < summary["exchanges"]:
+        sampled = f"{summary['decoded_exchanges']:,} of the exchanges"
+        printer.line((f"  what only bodies tell (batches, compression, lag, empty fetches) is from {sampled}", "quiet"))
     if capture["first_time"]:
         printer.line((f"  {capture['first_time']} to {capture['last_time']}", "quiet"))
     printer.line(("  " + ", ".join(map(escape, capture["files"])), "quiet"))

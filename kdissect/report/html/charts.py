@@ -67,6 +67,8 @@ def _moments(series: Mapping[str, Any]) -> list[str]:
     """The beginning of every step."""
     from datetime import UTC, datetime, timedelta
 
+    if series["start_ms"] is None:
+        return []
     start = datetime(1970, 1, 1, tzinfo=UTC)
     try:
         start += timedelta(milliseconds=series["start_ms"])
