@@ -225,7 +225,7 @@ def complete(*words: str) -> set[str]:
         (["help", "fil"], {"filter"}),
         (["completion", "z"], {"zsh"}),
     ],
-    ids=str,
+    ids=lambda value: " ".join(sorted(value) if isinstance(value, set) else value),
 )
 def test_completion(words: list[str], offers: set[str]) -> None:
     assert complete(*words) == offers
