@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from kdissect.columnar.flat import Spoken
+from kdissect.columnar.flat import Mention, Spoken
 from kdissect.columnar.walk import Flags
 from kdissect.protocol.bulk import Rows
 
@@ -15,9 +15,14 @@ SAMPLED: Final = (0, 1, 8, 12, 78, 79)
 ShareAcknowledge.  All others are decoded always."""
 ALL_OF: Final = 10_000
 """So many of these are decoded without choosing: a capture up to this size is told exactly."""
-FIRST: Final = 64
+FIRST: Final = 16
 EVERY: Final = 64
-"""Beyond, of each connection and API the first 64 and then one of 64."""
+"""Beyond, of each connection, API and topics the first 16 and then about one of 64, spread evenly but not at equal distances:
+clients that go round their topics would show always the same ones."""
+_GOLDEN: Final = 0x9E3779B1
+"""2**32 over the golden ratio: multiples of it, modulo 2**32, lie as evenly as can be (Knuth, TAOCP 6.4)."""
+MOST: Final = 200_000
+"""Connections, APIs and topics that are told apart."""
 LARGE: Final = 1 << 20
 """Requests of as many bytes are always decoded."""
 
@@ -27,7 +32,7 @@ class Sampler:
 
     def __init__(self, all_of: int = ALL_OF) -> None:
         self._left = all_of
-        self._seen: dict[tuple[int, int], int] = {}
+        self._seen: dict[tuple[int, int, tuple[Mention, ...]], int] = {}
 
     def chosen(self, rows: Rows, spoken: Spoken) -> Flags:
         """Which rows are to be decoded: failures, large ones, those that are rare, and samples of the others."""
@@ -43,13 +48,16 @@ class Sampler:
             wanted[which] = True
             return wanted
         self._left = 0
-        group = rows.session[which] << 16 | rows.api_key[which]
+        lists = len(spoken.topic_lists)
+        group = (rows.session[which] * lists + spoken.topics[which]) << 16 | rows.api_key[which]
         order = np.argsort(group, kind="stable")
         distinct, begins = np.unique(group[order], return_index=True)
         for key, part in zip(distinct.tolist(), np.split(which[order], begins[1:]), strict=True):
-            place = rows.sessions[key >> 16].incarnation.number, key & 0xFFFF
+            session, topics = divmod(key >> 16, lists)
+            place = rows.sessions[session].incarnation.number, key & 0xFFFF, spoken.topic_lists[topics]
             before = self._seen.get(place, 0)
-            self._seen[place] = before + len(part)
+            if before or len(self._seen) < MOST:
+                self._seen[place] = before + len(part)
             turn = before + np.arange(len(part))
-            wanted[part] |= (turn < FIRST) | (turn % EVERY == 0)
+            wanted[part] |= (turn < FIRST) | ((turn * _GOLDEN & 0xFFFFFFFF) < (1 << 32) // EVERY)
         return wanted

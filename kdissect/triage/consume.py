@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from kdissect.triage.bodies import answered_with, asked_for, is_follower
 from kdissect.triage.evidence import Client, Evidence, merged
 from kdissect.triage.question import Batch, Problem, Question, Whole, names, problem
+from kdissect.triage.strata import Stratum, stratum
 from kdissect.triage.thresholds import Thresholds
 
 if TYPE_CHECKING:
@@ -31,10 +33,12 @@ class _Lag:
 
 
 class _Polls:
-    __slots__ = ("empty", "evidence", "fetches", "follower")
+    __slots__ = ("empty", "evidence", "fetches", "follower", "parts")
 
     def __init__(self) -> None:
         self.fetches = self.empty = 0.0
+        self.parts: defaultdict[Stratum, list[int]] = defaultdict(lambda: [0, 0])
+        """Decoded fetches, and empty ones among them; the sums above are made of these at the end."""
         self.follower = False
         self.evidence = Evidence()
 
@@ -69,11 +73,11 @@ class Consume:
                 polls = self._polls[exchange.connection] = _Polls()
                 polls.follower = is_follower(exchange)
             if not polls.follower:
-                self._fetched(exchange, asked, answered, polls, batch.weight(exchange.connection, FETCH))
+                self._fetched(exchange, asked, answered, polls)
         for exchange in batch.of(OFFSET_COMMIT):
             self._commit(exchange)
 
-    def _fetched(self, exchange: Exchange, asked: dict[str, Any], answered: dict[str, Any], polls: _Polls, weight: float) -> None:
+    def _fetched(self, exchange: Exchange, asked: dict[str, Any], answered: dict[str, Any], polls: _Polls) -> None:
         offsets, connection = self._offsets, exchange.connection
         if len(offsets) > MOST_PARTITIONS:
             offsets.clear()
@@ -81,7 +85,8 @@ class Consume:
             name = topic["topic_id"] if "topic_id" in topic else topic.get("topic")
             for partition in topic.get("partitions") or ():
                 offsets[connection, str(name), partition.get("partition", -1)] = partition.get("fetch_offset", -1)
-        polls.fetches += weight
+        place = stratum(exchange)
+        polls.parts[place][0] += 1
         records = False
         responses = answered.get("responses") or ()
         resolved = exchange.topics if len(responses) == 1 and len(exchange.topics) == 1 else None
@@ -102,7 +107,7 @@ class Consume:
                 if watermark >= 0 and not partition.get("error_code"):
                     self._note(exchange, name, index, watermark, position)
         if not records:
-            polls.empty += weight
+            polls.parts[place][1] += 1
             polls.evidence.add(exchange)
 
     def _note(self, exchange: Exchange, topic: str, partition: int, watermark: int, position: int) -> None:
@@ -139,6 +144,11 @@ class Consume:
                     self._committed[place] = partition.get("committed_offset", -1)
 
     def conclude(self, whole: Whole) -> Iterable[Problem]:
+        for polls in self._polls.values():
+            for place, (fetches, empty) in polls.parts.items():
+                scale = whole.scale(place)
+                polls.fetches += scale * fetches
+                polls.empty += scale * empty
         yield from self._lagging()
         yield from self._empty()
 

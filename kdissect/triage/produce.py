@@ -13,6 +13,7 @@ from kdissect.triage.bodies import asked_for
 from kdissect.triage.error_kinds import TOO_LARGE
 from kdissect.triage.evidence import Client, Evidence, merged
 from kdissect.triage.question import Batch, Problem, Question, Whole, clients_text, names, problem
+from kdissect.triage.strata import Stratum, stratum
 from kdissect.triage.thresholds import Thresholds
 
 if TYPE_CHECKING:
@@ -26,17 +27,43 @@ PRODUCE: Final = 0
 MOST: Final = 10_000
 
 
-class _Flow:
-    """What one client writes to one topic."""
+class _Sums:
+    """What was written, added up."""
 
-    __slots__ = ("acks", "batches", "bytes", "codecs", "evidence", "largest", "plain", "plain_bytes", "records")
+    __slots__ = ("acks", "batches", "bytes", "codecs", "plain_bytes", "records")
 
     def __init__(self) -> None:
         self.batches = self.bytes = self.records = self.plain_bytes = 0.0
-        self.largest = 0
         self.codecs: defaultdict[str, float] = defaultdict(float)
         self.acks: defaultdict[int, float] = defaultdict(float)
+
+    def add(self, other: _Sums, scale: float) -> None:
+        """Takes another's sums so many times."""
+        for name in ("batches", "bytes", "records", "plain_bytes"):
+            setattr(self, name, getattr(self, name) + scale * getattr(other, name))
+        for codec, octets in other.codecs.items():
+            self.codecs[codec] += scale * octets
+        for acks, number in other.acks.items():
+            self.acks[acks] += scale * number
+
+
+class _Flow(_Sums):
+    """What one client writes to one topic; its own sums are made at the end."""
+
+    __slots__ = ("evidence", "largest", "parts", "plain")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.largest = 0
+        self.parts: dict[Stratum, _Sums] = {}
         self.evidence, self.plain = Evidence(), Evidence()
+
+    def part(self, place: Stratum) -> _Sums:
+        """The sums of decoded exchanges that stand for equally many."""
+        found = self.parts.get(place)
+        if found is None:
+            found = self.parts[place] = _Sums()
+        return found
 
 
 class Produce:
@@ -60,7 +87,7 @@ class Produce:
                 self._unasked.add(exchange)
                 if len(self._unasked_topics) < 100:
                     self._unasked_topics.update(dict.fromkeys(exchange.topics))
-            self._written(exchange, body, acks, batch.weight(exchange.connection, PRODUCE))
+            self._written(exchange, body, acks)
         if (columns := batch.columns) is not None:
             rows = np.flatnonzero(~columns.answered & (columns.api_key == PRODUCE))
             self._unasked.add_rows(batch, rows)
@@ -68,15 +95,17 @@ class Produce:
             if any(code in TOO_LARGE for code in exchange.error_codes):
                 self._refused.add(exchange, exchange.request_bytes or 0)
 
-    def _written(self, exchange: Exchange, body: dict[str, Any], acks: int | None, weight: float) -> None:
+    def _written(self, exchange: Exchange, body: dict[str, Any], acks: int | None) -> None:
         topics = body.get("topic_data") or ()
+        place = stratum(exchange)
         # Names come with the exchange, in order, where the wire has ids.
         resolved = exchange.topics if len(exchange.topics) == len(topics) else None
         for at, topic in enumerate(topics):
             name = resolved[at] if resolved else str(topic.get("name") or topic.get("topic_id") or "?")
             flow = self._flow(exchange, name)
+            part = flow.part(place)
             if acks is not None:
-                flow.acks[acks] += weight
+                part.acks[acks] += 1
             counted = False
             for partition in topic.get("partition_data") or ():
                 batches = partition.get("records")
@@ -85,9 +114,9 @@ class Produce:
                 for each in batches:
                     length = each.get("batch_length")
                     held = (length or 0) + 12
-                    flow.batches += weight
-                    flow.bytes += held * weight
-                    flow.records += (each.get("record_count", 1) or 0) * weight
+                    part.batches += 1
+                    part.bytes += held
+                    part.records += each.get("record_count", 1) or 0
                     if held > flow.largest:
                         flow.largest = held
                     if held > self._limits.oversized_bytes:
@@ -96,9 +125,9 @@ class Produce:
                     codec = each.get("compression")
                     if codec is None:
                         continue
-                    flow.codecs[codec] += held * weight
+                    part.codecs[codec] += held
                     if codec == "none":
-                        flow.plain_bytes += held * weight
+                        part.plain_bytes += held
                         if not counted:
                             flow.plain.add(exchange, held)
                             counted = True
@@ -119,6 +148,9 @@ class Produce:
         return flow
 
     def conclude(self, whole: Whole) -> Iterable[Problem]:
+        for flow in self._flows.values():
+            for place, part in flow.parts.items():
+                flow.add(part, whole.scale(place))
         if self._unasked.count:
             evidence = self._unasked
             topics = list(self._unasked_topics)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -13,6 +12,7 @@ from kdissect.columnar.batch import Columns, ExchangeBatch
 from kdissect.exchange import rfc3339
 from kdissect.model import Int64s
 from kdissect.triage.evidence import Client, Evidence, Sample
+from kdissect.triage.strata import Stratum
 
 if TYPE_CHECKING:
     from kdissect.dissect import CaptureInfo, Connection
@@ -29,11 +29,11 @@ class Batch:
 
     In a large capture most exchanges are :attr:`columns` only: flat fields
     without bodies, with nothing wrong.  What is common (Produce, Fetch,
-    OffsetCommit, Heartbeat) is decoded in samples then, which stand for
-    :meth:`weight` exchanges each; all else is always decoded.
+    OffsetCommit, Heartbeat) is decoded in samples then, each of which stands
+    for :meth:`Whole.scale` exchanges; all else is always decoded.
     """
 
-    __slots__ = ("_weights", "_whole", "by_key", "columns", "exchanges", "failed")
+    __slots__ = ("_whole", "by_key", "columns", "exchanges", "failed")
 
     def __init__(self, exchanges: Sequence[Exchange]) -> None:
         self._whole = exchanges
@@ -48,7 +48,6 @@ class Batch:
         """The decoded ones by API key."""
         self.failed: list[Exchange] = []
         """The decoded ones with error codes, which is all that have any."""
-        self._weights: dict[tuple[int, int], float] | None = None
         by_key = self.by_key
         for exchange in exchanges:
             of_key = by_key.get(exchange.api_key)
@@ -69,23 +68,6 @@ class Batch:
         assert self.columns is not None
         return self._whole[int(self.columns.place[row])]
 
-    def weight(self, connection: int, key: int) -> float:
-        """For how many exchanges of a connection and an API key each decoded one stands."""
-        if self.columns is None:
-            return 1.0
-        if self._weights is None:
-            self._weights = self._weigh(self.columns)
-        return self._weights.get((connection, key), 1.0)
-
-    def _weigh(self, columns: Columns) -> dict[tuple[int, int], float]:
-        rest = tally(columns.connection << 16 | columns.api_key)
-        decoded = Counter((exchange.connection, exchange.api_key) for exchange in self.exchanges)
-        weights = {}
-        for key, number in rest.items():
-            place = columns.connections[key >> 16].number, key & 0xFFFF
-            weights[place] = 1 + number / max(1, decoded[place])
-        return weights
-
 
 def tally(keys: Int64s) -> dict[int, int]:
     """How often each number is there."""
@@ -100,6 +82,8 @@ class Whole:
     capture: CaptureInfo
     connections: Sequence[Connection]
     ledger: Ledger
+    scale: Callable[[Stratum], float]
+    """For how many exchanges a decoded one of a connection, an API and topics stands; 1 where all are decoded."""
 
     @property
     def duration_s(self) -> float:

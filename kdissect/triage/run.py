@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kdissect.triage.evidence import Evidence
 from kdissect.triage.question import Batch, Inquiry, Problem, Question, Whole, clients_text, most_severe_first, problem
+from kdissect.triage.strata import Strata
 from kdissect.triage.thresholds import Thresholds
 from kdissect.triage.upgrade import question as upgrade
 
@@ -46,11 +47,13 @@ class Triage:
         self._rules = host.start_rules(without=covered)
         self.reads_all = host.has_rules(without=covered)
         """Whether there are rules of plugins, which look at every single exchange with its body."""
+        self._strata = Strata()
         self._by_rules: dict[tuple[str, str], tuple[Evidence, dict[str, None]]] = {}
 
     def feed(self, exchanges: Sequence[Exchange]) -> None:
         """Let everything look at a batch; a question that raises is out for the rest of the run."""
         batch = Batch(exchanges)
+        self._strata.feed(batch)
         for entry in list(self._running):
             plugin, question, inquiry = entry
             failures = len(self._host.failures)
@@ -71,7 +74,8 @@ class Triage:
 
     def conclude(self, dissection: Dissection) -> Outcome:
         """What all of them found; the dissection is over."""
-        whole = Whole(dissection.capture, dissection.connections, dissection.ledger)
+        self._strata.settle()
+        whole = Whole(dissection.capture, dissection.connections, dissection.ledger, self._strata.scale)
         problems: list[Problem] = []
         tables: dict[str, Any] = {}
         for plugin, question, inquiry in self._running:
