@@ -72,7 +72,7 @@ def command(before: str, after: str, output: str, fail_on: str | None, utc: bool
     reports = []
     code = 0
     for name in (before, after):
-        report, failed = _report(name)
+        report, failed = _report(name, quiet)
         reports.append(report)
         code = code or failed
     try:
@@ -94,8 +94,9 @@ def command(before: str, after: str, output: str, fail_on: str | None, utc: bool
     return code or (FAILED if met else 0)
 
 
-def _report(name: str) -> tuple[Mapping[str, Any], int]:
+def _report(name: str, quiet: bool) -> tuple[Mapping[str, Any], int]:
     """The report of a capture, or the one that a file holds, with the exit code that reading it makes."""
+    from kdissect.cli.progress import Progress
     from kdissect.dissect import Dissection, Options
     from kdissect.report.triage_report import Reporter
 
@@ -105,7 +106,7 @@ def _report(name: str) -> tuple[Mapping[str, Any], int]:
     reporter = Reporter(common.host())
     sampled = not reporter.triage.reads_all
     dissection = Dissection([name], Options(records="heads", flat=sampled, sample=sampled), common.warn)
-    for batch in dissection.batches():
+    for batch in Progress(dissection, not quiet).over(dissection.batches()):
         reporter.add(batch)
     return reporter.finish(dissection).data, common.complain(dissection)
 

@@ -132,6 +132,7 @@ def _list_thresholds(ctx: click.Context, param: click.Parameter, wanted: bool) -
     help="Exit with code 3 when there is a finding this severe or worse.",
 )
 @common.color
+@common.pager
 @common.quiet
 def command(
     files: tuple[str, ...],
@@ -148,6 +149,7 @@ def command(
     html: str | None,
     fail_on: str | None,
     color: str,
+    use_pager: bool,
     quiet: bool,
 ) -> int:
     """Say what is wrong in captures: what was seen, how often, who and when, why it matters, and what to do.
@@ -158,6 +160,8 @@ def command(
     has no warnings. Findings have stable codes for scripts; every threshold can
     be changed, and --list-thresholds says why each is what it is.
     """
+    from kdissect.cli.pager import paged
+    from kdissect.cli.progress import Progress
     from kdissect.dissect import Dissection, Options
     from kdissect.report.closing import nothing_found
     from kdissect.report.triage_report import Reporter
@@ -173,10 +177,9 @@ def command(
     options = Options(records=records, filter=only, show_secrets=show_secrets, flat=sampled, sample=sampled)
     dissection = Dissection(files, options, common.warn)
     window = Window(since, until)
-    for batch in dissection.batches():
+    for batch in Progress(dissection, not quiet).over(dissection.batches()):
         reporter.add(window.keep(batch, dissection.segmenter.first_time_ns))
     report = reporter.finish(dissection)
-    sink = common.make_sink(color, utc)
     if html is not None:
         from kdissect.report.html.page import render
 
@@ -185,7 +188,8 @@ def command(
         if not quiet:
             common.say(f"wrote {html}: {report.data['summary']['verdict']}")
     if html is None or output != "table":
-        _write(report, output, sink, full)
+        with paged(common.make_sink(color, utc), use_pager and output == "table") as sink:
+            _write(report, output, sink, full)
     code = common.complain(dissection)
     if not quiet and not code and not any(c.protocol == "kafka" for c in dissection.connections):
         common.say(nothing_found(dissection))
