@@ -43,8 +43,10 @@ def page() -> str:
         sections.setdefault(entry.section, []).append(f"[{name}](#{name}): {entry.help}")
     for title, entries in sections.items():
         lines += ["", f"{title}:", "", *(f"- {entry}" for entry in entries)]
+    # With its settings, for what they say of --help is remembered by the commands.
+    above = click.Context(application, info_name="kdissect", **application.context_settings)
     for name, command in commands():
-        context = click.Context(command, info_name=name, parent=click.Context(application, info_name="kdissect"))
+        context = click.Context(command, info_name=name, parent=above)
         lines += ["", f"## {name}", "", f"    {command.get_usage(context).removeprefix('Usage: ')}", ""]
         lines.append("\n".join(line.strip() for line in (command.help or "").strip().splitlines()))
         options: dict[str, list[str]] = {}
