@@ -75,10 +75,12 @@ def recognise(session: Session, now: int, *, final: bool = False) -> None:
         return
     for side in (0, 1):
         _bound(session, side)
-        if final and not session.streams[1 - side].known and _response_chain(session.framers[side]):
-            session.client, session.protocol = 1 - side, "kafka"
-            session.framers[side].resume(_chain_start(session.framers[side]) or 0)
-            return
+        if final and not session.streams[1 - side].known:
+            start = _chain_start(session.framers[side])
+            if start is not None:
+                session.client, session.protocol = 1 - side, "kafka"
+                session.framers[side].resume(start)
+                return
 
 
 def _begin(session: Session, side: int, offset: int, now: int) -> None:
@@ -309,7 +311,3 @@ def _chain_start(framer: Framer) -> int | None:
                 if links >= RESPONSE_CHAIN:
                     return offset
     return None
-
-
-def _response_chain(framer: Framer) -> bool:
-    return _chain_start(framer) is not None
